@@ -1,0 +1,86 @@
+"""TF_CONFIG as a value: `TFConfig.parse` reads it strictly, `to_json` writes it.
+
+What is right and wrong is decided by `lint`; this module turns its verdict into a value or an error.
+"""
+
+import json
+import os
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from clustersim.cluster.lint import Linted, lint_tf_config
+from clustersim.cluster.spec import ClusterSpec, Task
+from clustersim.errors import Finding, SpecError, SpecSyntaxError, SpecTypeError
+
+VARIABLE = "TF_CONFIG"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TFConfig:
+    """What one process is told: the cluster map, and its own place in it.
+
+    Both are empty (`ClusterSpec({})`, None) for a process that works alone.
+    """
+
+    cluster: ClusterSpec
+    task: Task | None = None
+    warnings: tuple[Finding, ...] = ()
+    """What lint found that does not refuse the value."""
+
+    @classmethod
+    def parse(cls, text: str) -> "TFConfig":
+        """Reads the text of a TF_CONFIG.
+
+        Raises:
+            SpecError: It has errors; `findings` holds them all, the message the first. The class is
+                SpecSyntaxError (a json.JSONDecodeError) or SpecTypeError (a TypeError) where
+                TensorFlow raises those, else a plain ValueError.
+        """
+        linted = lint_tf_config(text)
+        if linted.errors:
+            raise _refusal(text, linted)
+        value = linted.value
+        task = value.get("task") or {}
+        has_place = "type" in task and "index" in task and value.get("cluster")
+        return cls(
+            cluster=ClusterSpec(value.get("cluster") or {}),
+            task=Task(task["type"], int(task["index"])) if has_place else None,
+            warnings=linted.findings,
+        )
+
+    @classmethod
+    def from_environ(cls, environ: Mapping[str, str] | None = None) -> "TFConfig":
+        """Reads this process's TF_CONFIG; a missing variable is an empty one.
+
+        Raises:
+            SpecError: As `parse`.
+        """
+        return cls.parse((os.environ if environ is None else environ).get(VARIABLE, "{}"))
+
+    def to_json(self) -> str:
+        """Returns the text that `parse` reads, on one line."""
+        value: dict[str, object] = {"cluster": self.cluster.as_dict()}
+        if self.task is not None:
+            value["task"] = {"type": self.task.type, "index": self.task.index}
+        return json.dumps(value)
+
+    def as_env(self) -> str:
+        """Returns a shell line that sets the variable: `export TF_CONFIG='...'`."""
+        return f"export {VARIABLE}={shlex.quote(self.to_json())}"
+
+
+def _refusal(text: str, linted: Linted) -> SpecError:
+    errors = linted.errors
+    message = str(errors[0]) + _others(errors[1:])
+    if errors[0].rule in {"TFC001", "TFC003"}:
+        return SpecSyntaxError(message, findings=errors, doc=text)
+    if errors[0].is_type_error:
+        return SpecTypeError(message, findings=errors)
+    return SpecError(message, findings=errors)
+
+
+def _others(findings: Sequence[Finding]) -> str:
+    if not findings:
+        return ""
+    return "\n  also: " + "\n  also: ".join(str(finding) for finding in findings)

@@ -1,0 +1,1 @@
+"""Collective operations: schedules, and the communicator that executes them."""

@@ -1,0 +1,1 @@
+"""The input pipeline: datasets, sharding, prefetch."""

@@ -1,0 +1,1 @@
+"""Devices: their names, the arrays that live on them, and where an operation is placed."""

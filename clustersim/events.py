@@ -1,0 +1,95 @@
+"""What happens in a task that is worth drawing, and who wants to hear of it.
+
+Events are values; low floors announce them to a `Recorder` that is handed in and never know who
+listens. Durations are in seconds of the task's own monotonic clock.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """The base of all events."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepFinished(Event):
+    """One `Strategy.run` ended, on all local replicas."""
+
+    duration_s: float
+    """From entering to leaving, collectives and input inside it included."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CollectiveFinished(Event):
+    """One collective call ended on this rank."""
+
+    kind: str
+    step: int
+    """The number of the call in its communicator, from 1."""
+    size_bytes: int
+    """Size of this rank's buffer."""
+    waiting_s: float
+    """From entering the call to the first byte of a peer."""
+    network_s: float
+    """The rest of the call."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemProduced(Event):
+    """A prefetching thread put an item into its buffer."""
+
+    index: int
+    """Which item, from 0."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemTaken(Event):
+    """The consumer took an item out of a prefetch buffer."""
+
+    index: int
+    waiting_s: float
+    """How long the buffer was empty when it was asked."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PeersAwaited(Event):
+    """This task still waits for others before it can start; repeated while it lasts."""
+
+    missing: tuple[str, ...]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupFormed(Event):
+    """All tasks that must be there have joined."""
+
+    generation: int
+    members: tuple[str, ...]
+
+
+class Recorder(Protocol):
+    """Hears of events. Called from any thread; must not block and must not raise."""
+
+    def record(self, event: Event) -> None:
+        """Takes note of `event`."""
+        ...
+
+
+class NullRecorder:
+    """Hears nothing."""
+
+    def record(self, event: Event) -> None:
+        """Ignores `event`."""
+
+
+class ListRecorder:
+    """Keeps all events, in the order in which they were recorded. For tests and small tools."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []  # list.append is atomic
+
+    def record(self, event: Event) -> None:
+        """Appends `event`."""
+        self.events.append(event)

@@ -1,0 +1,1 @@
+"""Sinks for events: what a run measured."""

@@ -1,0 +1,1 @@
+"""What one task process is while it lives: server, membership, ambient task."""

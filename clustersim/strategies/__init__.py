@@ -1,0 +1,1 @@
+"""tf.distribute strategies: how one program is spread over replicas."""

@@ -1,0 +1,1 @@
+"""Carriers of bytes between two members of a group."""

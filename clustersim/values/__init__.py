@@ -1,0 +1,1 @@
+"""What a program computes with: tensors, variables, per-replica values, scopes."""

@@ -1,0 +1,1 @@
+"""What travels between tasks: frames, messages, channel options."""

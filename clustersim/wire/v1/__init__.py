@@ -1,0 +1,1 @@
+"""Generated from protos/clustersim/wire/v1; see scripts/proto."""
