@@ -1,0 +1,521 @@
+"""The public verbs of a group: all_reduce, all_gather, broadcast, barrier.
+
+A communicator executes schedules on real bytes: it slices chunks into pieces of about 1 MiB, sends
+a piece on as soon as it is reduced, compares what every frame says of its call with this rank's own
+call, and turns whatever goes wrong into one error that every rank raises.
+
+Not thread-safe: calls are matched by their order, so one thread makes them.
+"""
+
+import json
+import logging
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from clustersim import errors
+from clustersim.clock import SYSTEM_CLOCK, Clock
+from clustersim.collectives.ring import chain_broadcast, ring_all_gather, ring_all_reduce
+from clustersim.collectives.schedule import (
+    Move,
+    RankStep,
+    ReduceOp,
+    Round,
+    chunk_bounds,
+    steps_of,
+)
+from clustersim.errors import Cause, OpError
+from clustersim.events import CollectiveFinished, NullRecorder, Recorder
+from clustersim.transport.base import GroupAborted, PeerBroke, PeerEnded, Transport
+from clustersim.wire.codec import (
+    Frame,
+    Kind,
+    Signature,
+    WireOp,
+    abort_frame,
+    decode,
+    encode,
+    supported,
+    without_site,
+)
+
+Array = npt.NDArray[Any]
+
+PIECE_BYTES = 2**20
+"""Small enough that reducing one overlaps with sending another, large enough to cost little."""
+
+_SLICE_S = 1.0
+"""The longest wait without a look at deadlines and at who is still there."""
+
+_SAY_AFTER_S = 2.0
+"""A wait that lasts longer is said."""
+
+_RAISED = {
+    cls.__name__: cls
+    for cls in (
+        errors.AbortedError,
+        errors.DeadlineExceededError,
+        errors.InternalError,
+        errors.InvalidArgumentError,
+        errors.UnavailableError,
+    )
+}
+
+_PACKAGE = str(Path(__file__).parents[1])
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """Whom a call waits for: told to `on_wait` after 2 s, and then once a second."""
+
+    peer: str
+    call: str
+    duration_s: float
+
+
+@dataclass(slots=True, kw_only=True)
+class _Call:
+    """One collective call while it runs."""
+
+    number: int
+    signature: Signature
+    started: float
+    first_byte: float | None = None
+    said: float = 0.0
+    greeted: bool = False
+    """Whether the frame that carries the call site was sent."""
+
+
+class Communicator:
+    """Collectives among the members of one group; this one is `rank` of `size`.
+
+    Args:
+        transport: Carries the frames; the communicator closes it.
+        names: What the members are called in messages, by rank. Default: "rank 0", ...
+        timeout_s: How long one call may last. Default: for ever, as in TensorFlow; a peer that dies
+            or leaves is noticed all the same.
+        checksum: Whether every payload carries a CRC-32. Off by default: loopback does not damage.
+        recorder: Hears of every call.
+        clock: What times the calls.
+        on_wait: Hears of calls that wait for longer than 2 s. Default: a log line.
+
+    A call that fails breaks the group on all ranks; later calls raise the same class of error.
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        *,
+        names: Sequence[str] = (),
+        timeout_s: float | None = None,
+        checksum: bool = False,
+        recorder: Recorder | None = None,
+        clock: Clock = SYSTEM_CLOCK,
+        on_wait: Callable[[Waiting], None] | None = None,
+    ) -> None:
+        self.rank = transport.rank
+        self.size = transport.size
+        self.names = tuple(names) or tuple(f"rank {rank}" for rank in range(transport.size))
+        self.num_calls = 0
+        self._transport = transport
+        self._timeout_s = timeout_s
+        self._checksum = checksum
+        self._recorder = recorder or NullRecorder()
+        self._clock = clock
+        self._on_wait = on_wait or _log_waiting
+        self._failure: OpError | None = None
+
+    def all_reduce(self, array: Array, op: ReduceOp = ReduceOp.SUM, *, site: str = "") -> Array:
+        """Returns the sum (or mean) of every rank's `array`, bit-identical on all ranks.
+
+        Args:
+            array: Any shape, the same on all ranks; not changed. A dtype of `codec`.
+            op: SUM keeps the dtype and wraps as NumPy does; MEAN of integers is float64.
+            site: Where the program makes the call; found by looking if empty.
+
+        Returns:
+            A new array, the caller's.
+
+        Raises:
+            InvalidArgumentError: The ranks' shapes differ. Raised on all ranks.
+            InternalError: The ranks' calls differ in kind, op or dtype. Raised on all ranks.
+            UnavailableError: A member died, or ended before this call.
+            DeadlineExceededError: `timeout_s` passed.
+        """
+        result = _native(array)
+        call = self._begin(Kind.ALL_REDUCE, WireOp[op.name], result, site)
+        flat = result.reshape(-1)
+        chunks: list[Array | None] = [flat[a:b] for a, b in chunk_bounds(flat.size, self.size)]
+        self._execute(call, ring_all_reduce(self.size), chunks)
+        self._end(call, result.nbytes)
+        if op is ReduceOp.SUM:
+            return result
+        # asarray: NumPy returns a scalar for an array without dimensions.
+        return np.asarray(np.divide(result, self.size, dtype=_mean_dtype(result.dtype)))
+
+    def all_gather(self, array: Array, *, axis: int = 0, site: str = "") -> Array:
+        """Returns every rank's `array`, concatenated in rank order along `axis`.
+
+        Sizes may differ along `axis`. Raises as `all_reduce`, and ValueError for a scalar.
+        """
+        own = _native(array)
+        if not -own.ndim <= axis < own.ndim:
+            raise ValueError(
+                f"An array of shape {list(own.shape)} cannot be gathered along axis {axis}. Give an"
+                " axis that it has; reshape a scalar to [1] first."
+            )
+        call = self._begin(Kind.ALL_GATHER, WireOp.NONE, own, site)
+        chunks: list[Array | None] = [None] * self.size
+        chunks[self.rank] = own.reshape(-1)
+        shapes = self._execute(call, ring_all_gather(self.size), chunks)
+        shapes[self.rank] = own.shape
+        self._end(call, own.nbytes)
+        parts = [
+            chunk.reshape(shapes[rank]) for rank, chunk in enumerate(chunks) if chunk is not None
+        ]
+        self._check_parts(call, parts, axis)
+        return np.concatenate(parts, axis=axis)
+
+    def broadcast(self, array: Array, *, root: int = 0, site: str = "") -> Array:
+        """Returns the root's `array` on all ranks. All give one of the same shape and dtype.
+
+        Raises as `all_reduce`. The ranks agree on the call before the root sends.
+        """
+        result = _native(array)
+        call = self._begin(Kind.BROADCAST, WireOp.NONE, result, site)
+        self._execute(call, ring_all_gather(self.size), self._nothing())
+        chunks: list[Array | None] = [result.reshape(-1)]
+        self._execute(call, chain_broadcast(self.size, root), chunks)
+        self._end(call, result.nbytes)
+        return result
+
+    def barrier(self, *, site: str = "") -> None:
+        """Returns when every rank has called it. Raises as `all_reduce`."""
+        call = self._begin(Kind.BARRIER, WireOp.NONE, np.empty(0, dtype=np.uint8), site)
+        self._execute(call, ring_all_gather(self.size), self._nothing())
+        self._end(call, 0)
+
+    def close(self) -> None:
+        """Ends this rank's part: what it owes its peers is sent, for a bounded time."""
+        self._transport.close()
+
+    # -- one call -------------------------------------------------------------------------------
+
+    def _begin(self, kind: Kind, op: WireOp, array: Array, site: str) -> _Call:
+        if self._failure is not None:
+            raise _again(self._failure)
+        if not supported(array.dtype):
+            raise ValueError(f"Arrays of dtype {array.dtype} cannot travel. Cast it first.")
+        self.num_calls += 1
+        return _Call(
+            number=self.num_calls,
+            signature=Signature(
+                kind=kind,
+                op=op,
+                dtype=array.dtype,
+                shape=array.shape,
+                site=site or _call_site(),
+            ),
+            started=self._clock.now(),
+        )
+
+    def _end(self, call: _Call, size_bytes: int) -> None:
+        now = self._clock.now()
+        first = call.first_byte if call.first_byte is not None else call.started
+        self._recorder.record(
+            CollectiveFinished(
+                kind=call.signature.kind.name.lower(),
+                step=call.number,
+                size_bytes=size_bytes,
+                waiting_s=first - call.started,
+                network_s=now - first,
+            )
+        )
+
+    def _nothing(self) -> list[Array | None]:
+        return [np.empty(0, dtype=np.uint8) for _ in range(self.size)]
+
+    def _execute(
+        self, call: _Call, rounds: Iterable[Round], chunks: list[Array | None]
+    ) -> dict[int, tuple[int, ...]]:
+        """Runs this rank's part; fills `chunks`; returns the shapes that came with them."""
+        steps = steps_of(rounds, self.rank)
+        shapes: dict[int, tuple[int, ...]] = {}
+        is_sent = False  # whether this step's chunk went out piece by piece while it came in
+        for step, after in pairwise([*steps, None]):
+            assert step is not None  # noqa: S101  # only the last of the pair is None
+            if step.send_to is not None and not is_sent:
+                self._send_chunk(call, step.send_to, step.send_chunk, chunks[step.send_chunk])
+            is_sent = (
+                after is not None
+                and after.send_to is not None
+                and step.receive_from is not None
+                and after.send_chunk == step.receive_chunk
+            )
+            if step.receive_from is not None:
+                forward_to = after.send_to if is_sent and after is not None else None
+                shapes[step.receive_chunk] = self._receive_chunk(call, step, chunks, forward_to)
+        return shapes
+
+    def _send_chunk(self, call: _Call, target: int, chunk: int, data: Array | None) -> None:
+        assert data is not None  # noqa: S101  # a schedule never sends what it has not received
+        content = data.view(np.uint8)
+        for offset in range(0, max(content.size, 1), PIECE_BYTES):
+            self._send_piece(call, target, chunk, offset, content[offset : offset + PIECE_BYTES])
+
+    def _send_piece(self, call: _Call, target: int, chunk: int, offset: int, data: Array) -> None:
+        signature = without_site(call.signature) if call.greeted else call.signature
+        call.greeted = True
+        frame = Frame(
+            signature=signature,
+            call=call.number,
+            chunk=chunk,
+            offset=offset,
+            payload=data.data,
+        )
+        self._transport.send(target, encode(frame, checksum=self._checksum))
+
+    def _receive_chunk(
+        self, call: _Call, step: RankStep, chunks: list[Array | None], forward_to: int | None
+    ) -> tuple[int, ...]:
+        source, chunk = step.receive_from or 0, step.receive_chunk
+        position = 0
+        while True:
+            data = self._next(call, source)
+            frame = self._decode(call, data)
+            self._compare(call, frame, source)
+            if frame.chunk != chunk or frame.offset != position:
+                self._fail(call, _out_of_order(frame, chunk, position, self.names[source]))
+            into = chunks[chunk]
+            if into is None:
+                into = np.empty(int(np.prod(frame.signature.shape)), frame.signature.dtype)
+                chunks[chunk] = into
+            piece = into.view(np.uint8)[position : position + len(frame.payload)]
+            if step.move is Move.REDUCE:
+                view = piece.view(into.dtype)
+                np.add(view, np.frombuffer(frame.payload, into.dtype), out=view)
+            else:
+                piece[:] = np.frombuffer(frame.payload, np.uint8)
+            if forward_to is not None and step.move is Move.COPY:
+                self._transport.send(forward_to, data)  # unchanged: the very bytes that came
+            elif forward_to is not None:
+                self._send_piece(call, forward_to, chunk, position, piece)
+            position += len(frame.payload)
+            if position >= into.nbytes:
+                return frame.signature.shape
+
+    # -- waiting, and what may go wrong ---------------------------------------------------------
+
+    def _next(self, call: _Call, source: int) -> bytes:
+        """Waits for the next frame from `source`, with a look around once a second."""
+        while True:
+            try:
+                data = self._transport.receive(source, self._slice_s(call))
+            except GroupAborted as news:
+                self._raise(_from_abort(news.frame, call))
+            except PeerBroke as error:
+                self._raise(self._broke(call, error))
+            if data is not None:
+                if call.first_byte is None:
+                    call.first_byte = self._clock.now()
+                return data
+            self._check_ended(call)
+            self._check_time(call, source)
+
+    def _decode(self, call: _Call, data: bytes) -> Frame:
+        try:
+            return decode(data)
+        except errors.InternalError as error:
+            self._fail(call, error)
+
+    def _slice_s(self, call: _Call) -> float:
+        if self._timeout_s is None:
+            return _SLICE_S
+        left_s = call.started + self._timeout_s - self._clock.now()
+        return min(_SLICE_S, max(0.0, left_s))
+
+    def _check_ended(self, call: _Call) -> None:
+        for peer in self._transport.ended():
+            if peer.num_calls < call.number:
+                self._raise(self._ended(call, peer))
+
+    def _check_time(self, call: _Call, source: int) -> None:
+        waited_s = self._clock.now() - call.started
+        if self._timeout_s is not None and waited_s >= self._timeout_s:
+            error = errors.DeadlineExceededError(
+                f"{self.names[self.rank]} waited {waited_s:.1f} s in {call.signature} (call"
+                f" {call.number}) for {self.names[source]}. See what that task does, or raise"
+                " timeout_seconds.",
+                code="CSE504",
+                task=self.names[source],
+                cause=Cause.TIMEOUT,
+                rank=source,
+                step=call.number,
+            )
+            self._fail(call, error)
+        if waited_s >= max(_SAY_AFTER_S, call.said + 1.0):
+            call.said = waited_s
+            self._on_wait(
+                Waiting(peer=self.names[source], call=str(call.signature), duration_s=waited_s)
+            )
+
+    def _compare(self, call: _Call, frame: Frame, source: int) -> None:
+        mine, theirs = call.signature, frame.signature
+        must_agree = mine.kind is not Kind.ALL_GATHER
+        differ = [
+            name
+            for name, same in (
+                ("kind", mine.kind == theirs.kind),
+                ("op", mine.op == theirs.op),
+                ("dtype", mine.dtype == theirs.dtype),
+                ("shape", mine.shape == theirs.shape or not must_agree),
+            )
+            if not same
+        ]
+        if differ:
+            cls = errors.InvalidArgumentError if differ == ["shape"] else errors.InternalError
+            error = cls(
+                f"{self.names[self.rank]} calls {mine}, but {self.names[source]} calls {theirs}:"
+                f" they differ in {' and '.join(differ)} (call {call.number} of this group). Make"
+                " every task call the same collectives in the same order.",
+                code="CSE501",
+                task=self.names[source],
+                cause=Cause.MISMATCH,
+                rank=source,
+                step=call.number,
+            )
+            self._fail(call, error)
+        if frame.call != call.number:
+            self._fail(call, _out_of_step(frame, call, self.names[source]))
+
+    def _check_parts(self, call: _Call, parts: list[Array], axis: int) -> None:
+        rest = {tuple(np.delete(part.shape, axis)) for part in parts if part.ndim == parts[0].ndim}
+        if any(part.ndim != parts[0].ndim for part in parts) or len(rest) > 1:
+            have = ", ".join(
+                f"{name} {list(part.shape)}" for name, part in zip(self.names, parts, strict=True)
+            )
+            raise errors.InvalidArgumentError(
+                f"{call.signature} gathers along axis {axis}, but the other dimensions differ:"
+                f" {have}. Make them equal.",
+                code="CSE501",
+                cause=Cause.MISMATCH,
+                step=call.number,
+            )
+
+    def _ended(self, call: _Call, peer: PeerEnded) -> OpError:
+        me = self.names[self.rank]
+        return errors.UnavailableError(
+            f"{peer.task} ended after {peer.num_calls} collective calls, {me} is in its"
+            f" {_ordinal(call.number)}: {call.signature}. Give every task the same number of"
+            " steps (uneven input?).",
+            code="CSE502",
+            task=peer.task,
+            cause=Cause.EARLY_EXIT,
+            rank=peer.rank,
+            step=call.number,
+        )
+
+    def _broke(self, call: _Call, error: PeerBroke) -> OpError:
+        me = self.names[self.rank]
+        return errors.UnavailableError(
+            f"{error.message} {me} was in its {_ordinal(call.number)} collective call:"
+            f" {call.signature}. See the log of {error.task}, then start all tasks anew.",
+            code="CSE503",
+            task=error.task,
+            cause=error.cause,
+            rank=error.rank,
+            step=call.number,
+        )
+
+    def _fail(self, call: _Call, error: OpError) -> NoReturn:
+        """Raises, after telling every other rank to raise the same."""
+        reason = {
+            "error": type(error).__name__,
+            "message": error.message,
+            "code": error.code,
+            "task": error.task,
+            "cause": error.cause.name if error.cause else None,
+            "rank": error.rank,
+        }
+        self._transport.abort(abort_frame(json.dumps(reason).encode(), call=call.number))
+        self._raise(error)
+
+    def _raise(self, error: OpError) -> NoReturn:
+        self._failure = error
+        raise error
+
+
+def _from_abort(data: bytes, call: _Call) -> OpError:
+    """Returns the error that a peer told us to raise. Only known classes and causes are taken."""
+    reason = json.loads(bytes(decode(data).payload))
+    cause = reason.get("cause")
+    rank = reason.get("rank")
+    return _RAISED.get(str(reason.get("error")), errors.AbortedError)(
+        f"{reason.get('message')} This task was in {call.signature} (call {call.number}).",
+        code=str(reason.get("code") or "CSE506"),
+        task=str(reason["task"]) if reason.get("task") else None,
+        cause=Cause[cause] if cause in Cause.__members__ else None,
+        rank=rank if isinstance(rank, int) else None,
+        step=call.number,
+    )
+
+
+def _again(first: OpError) -> OpError:
+    return type(first)(
+        f"An earlier collective of this group failed, so it can make no more calls: {first.message}",
+        code="CSE506",
+        task=first.task,
+        cause=first.cause,
+        rank=first.rank,
+        step=first.step,
+    )
+
+
+def _out_of_order(frame: Frame, chunk: int, position: int, name: str) -> OpError:
+    return errors.InternalError(
+        f"{name} sent chunk {frame.chunk} at {frame.offset}, expected chunk {chunk} at {position}.",
+        code="CSE505",
+        cause=Cause.DATA_CORRUPT,
+    )
+
+
+def _out_of_step(frame: Frame, call: _Call, name: str) -> OpError:
+    return errors.InternalError(
+        f"{name} sent a frame of call {frame.call} during call {call.number}.",
+        code="CSE505",
+        cause=Cause.STALE,
+    )
+
+
+def _native(array: Array) -> Array:
+    """Returns a new contiguous copy in this machine's byte order; a scalar stays a scalar."""
+    return np.array(array, dtype=array.dtype.newbyteorder("="), order="C", copy=True)
+
+
+def _mean_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    return dtype if np.issubdtype(dtype, np.floating) else np.dtype(np.float64)
+
+
+def _ordinal(number: int) -> str:
+    last = "th" if 10 <= number % 100 <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{last}"
+
+
+def _call_site() -> str:
+    """Returns `file.py:line` of the innermost frame outside this package."""
+    frame = sys._getframe(1)  # noqa: SLF001  # the documented way to look at one's callers
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame = frame.f_back
+    return f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
+
+
+def _log_waiting(waiting: Waiting) -> None:
+    _log.warning("waiting for %s in %s (%.0f s)", waiting.peer, waiting.call, waiting.duration_s)
