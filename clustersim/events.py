@@ -34,6 +34,8 @@ class CollectiveFinished(Event):
     """From entering the call to the first byte of a peer."""
     network_s: float
     """The rest of the call."""
+    site: str = ""
+    """Where the program makes the call, as `train.py:41`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -237,6 +237,7 @@ class Communicator:
                 size_bytes=size_bytes,
                 waiting_s=first - call.started,
                 network_s=now - first,
+                site=call.signature.site,
             )
         )
 

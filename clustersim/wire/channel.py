@@ -37,7 +37,7 @@ def open_channel(address: str) -> grpc.Channel:
             ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
             ("grpc.initial_reconnect_backoff_ms", 100),
             ("grpc.min_reconnect_backoff_ms", 100),
-            ("grpc.max_reconnect_backoff_ms", 1000),
+            ("grpc.max_reconnect_backoff_ms", 300),
             ("grpc.enable_http_proxy", 0),
             ("grpc.enable_retries", 0),
             # One connection a channel: a channel that is closed takes its connection along.

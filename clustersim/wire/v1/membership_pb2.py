@@ -24,43 +24,51 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#clustersim/wire/v1/membership.proto\x12\x12\x63lustersim.wire.v1\"\x81\x01\n\x06\x43\x61ller\x12\x12\n\ncluster_id\x18\x01 \x01(\t\x12\x12\n\ngeneration\x18\x02 \x01(\r\x12\x11\n\ttask_type\x18\x03 \x01(\t\x12\x12\n\ntask_index\x18\x04 \x01(\r\x12\x13\n\x0bincarnation\x18\x05 \x01(\x06\x12\x13\n\x0b\x64\x65\x61\x64line_ms\x18\x06 \x01(\r\"u\n\x0bJoinRequest\x12*\n\x06\x63\x61ller\x18\x01 \x01(\x0b\x32\x1a.clustersim.wire.v1.Caller\x12\x18\n\x10protocol_version\x18\x02 \x01(\r\x12\x13\n\x0b\x63luster_map\x18\x03 \x01(\t\x12\x0b\n\x03pid\x18\x04 \x01(\x03\"\x84\x01\n\x0cJoinResponse\x12\x0f\n\x07refusal\x18\x01 \x01(\t\x12\x35\n\x0crefusal_kind\x18\x02 \x01(\x0e\x32\x1f.clustersim.wire.v1.RefusalKind\x12\x12\n\ncluster_id\x18\x03 \x01(\t\x12\x18\n\x10protocol_version\x18\x04 \x01(\r\":\n\x0cWatchRequest\x12*\n\x06\x63\x61ller\x18\x01 \x01(\x0b\x32\x1a.clustersim.wire.v1.Caller\"\xa7\x01\n\rWatchResponse\x12(\n\x04view\x18\x01 \x01(\x0b\x32\x18.clustersim.wire.v1.ViewH\x00\x12\x32\n\tdeparture\x18\x02 \x01(\x0b\x32\x1d.clustersim.wire.v1.DepartureH\x00\x12.\n\x07release\x18\x03 \x01(\x0b\x32\x1b.clustersim.wire.v1.ReleaseH\x00\x42\x08\n\x06\x63hange\"X\n\x04View\x12\x12\n\ngeneration\x18\x01 \x01(\r\x12+\n\x07members\x18\x02 \x03(\x0b\x32\x1a.clustersim.wire.v1.Member\x12\x0f\n\x07missing\x18\x03 \x03(\t\"+\n\x06Member\x12\x0c\n\x04task\x18\x01 \x01(\t\x12\x13\n\x0bincarnation\x18\x02 \x01(\x06\"m\n\tDeparture\x12\x0c\n\x04task\x18\x01 \x01(\t\x12/\n\x04kind\x18\x02 \x01(\x0e\x32!.clustersim.wire.v1.DepartureKind\x12\x11\n\tnum_calls\x18\x03 \x01(\r\x12\x0e\n\x06reason\x18\x04 \x01(\t\".\n\x07Release\x12\x0f\n\x07\x62\x61rrier\x18\x01 \x01(\t\x12\x12\n\ngeneration\x18\x02 \x01(\r\"L\n\rArriveRequest\x12*\n\x06\x63\x61ller\x18\x01 \x01(\x0b\x32\x1a.clustersim.wire.v1.Caller\x12\x0f\n\x07\x62\x61rrier\x18\x02 \x01(\t\"\x10\n\x0e\x41rriveResponse\"^\n\x0cLeaveRequest\x12*\n\x06\x63\x61ller\x18\x01 \x01(\x0b\x32\x1a.clustersim.wire.v1.Caller\x12\x11\n\tnum_calls\x18\x02 \x01(\r\x12\x0f\n\x07\x66\x61ilure\x18\x03 \x01(\t\"\x0f\n\rLeaveResponse*\xad\x01\n\x0bRefusalKind\x12\x1c\n\x18REFUSAL_KIND_UNSPECIFIED\x10\x00\x12\x18\n\x14REFUSAL_KIND_VERSION\x10\x01\x12\x14\n\x10REFUSAL_KIND_MAP\x10\x02\x12\x1a\n\x16REFUSAL_KIND_DUPLICATE\x10\x03\x12\x1a\n\x16REFUSAL_KIND_RESTARTED\x10\x04\x12\x18\n\x14REFUSAL_KIND_CLUSTER\x10\x05*a\n\rDepartureKind\x12\x1e\n\x1a\x44\x45PARTURE_KIND_UNSPECIFIED\x10\x00\x12\x17\n\x13\x44\x45PARTURE_KIND_LEFT\x10\x01\x12\x17\n\x13\x44\x45PARTURE_KIND_DEAD\x10\x02\x32\xcd\x02\n\x11MembershipService\x12I\n\x04Join\x12\x1f.clustersim.wire.v1.JoinRequest\x1a .clustersim.wire.v1.JoinResponse\x12N\n\x05Watch\x12 .clustersim.wire.v1.WatchRequest\x1a!.clustersim.wire.v1.WatchResponse0\x01\x12O\n\x06\x41rrive\x12!.clustersim.wire.v1.ArriveRequest\x1a\".clustersim.wire.v1.ArriveResponse\x12L\n\x05Leave\x12 .clustersim.wire.v1.LeaveRequest\x1a!.clustersim.wire.v1.LeaveResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#clustersim/wire/v1/membership.proto\x12\x12\x63lustersim.wire.v1\"\x81\x01\n\x06\x43\x61ller\x12\x12\n\ncluster_id\x18\x01 \x01(\t\x12\x12\n\ngeneration\x18\x02 \x01(\r\x12\x11\n\ttask_type\x18\x03 \x01(\t\x12\x12\n\ntask_index\x18\x04 \x01(\r\x12\x13\n\x0bincarnation\x18\x05 \x01(\x06\x12\x13\n\x0b\x64\x65\x61\x64line_ms\x18\x06 \x01(\r\"u\n\x0bJoinRequest\x12*\n\x06\x63\x61ller\x18\x01 \x01(\x0b\x32\x1a.clustersim.wire.v1.Caller\x12\x18\n\x10protocol_version\x18\x02 \x01(\r\x12\x13\n\x0b\x63luster_map\x18\x03 \x01(\t\x12\x0b\n\x03pid\x18\x04 \x01(\x03\"\x8a\x02\n\x0cJoinResponse\x12\x32\n\tadmission\x18\x01 \x01(\x0b\x32\x1d.clustersim.wire.v1.AdmissionH\x00\x12.\n\x07refusal\x18\x02 \x01(\x0b\x32\x1b.clustersim.wire.v1.RefusalH\x00\x12(\n\x04view\x18\x03 \x01(\x0b\x32\x18.clustersim.wire.v1.ViewH\x00\x12\x32\n\tdeparture\x18\x04 \x01(\x0b\x32\x1d.clustersim.wire.v1.DepartureH\x00\x12.\n\x07release\x18\x05 \x01(\x0b\x32\x1b.clustersim.wire.v1.ReleaseH\x00\x42\x08\n\x06\x63hange\"9\n\tAdmission\x12\x12\n\ncluster_id\x18\x01 \x01(\t\x12\x18\n\x10protocol_version\x18\x02 \x01(\r\"H\n\x07Refusal\x12-\n\x04kind\x18\x01 \x01(\x0e\x32\x1f.clustersim.wire.v1.RefusalKind\x12\x0e\n\x06reason\x18\x02 \x01(\t\"X\n\x04View\x12\x12\n\ngeneration\x18\x01 \x01(\r\x12+\n\x07members\x18\x02 \x03(\x0b\x32\x1a.clustersim.wire.v1.Member\x12\x0f\n\x07missing\x18\x03 \x03(\t\"+\n\x06Member\x12\x0c\n\x04task\x18\x01 \x01(\t\x12\x13\n\x0bincarnation\x18\x02 \x01(\x06\"\xcb\x01\n\tDeparture\x12\x0c\n\x04task\x18\x01 \x01(\t\x12/\n\x04kind\x18\x02 \x01(\x0e\x32!.clustersim.wire.v1.DepartureKind\x12>\n\tnum_calls\x18\x03 \x03(\x0b\x32+.clustersim.wire.v1.Departure.NumCallsEntry\x12\x0e\n\x06reason\x18\x04 \x01(\t\x1a/\n\rNumCallsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\r:\x02\x38\x01\".\n\x07Release\x12\x0f\n\x07\x62\x61rrier\x18\x01 \x01(\t\x12\x12\n\ngeneration\x18\x02 \x01(\r\"L\n\rArriveRequest\x12*\n\x06\x63\x61ller\x18\x01 \x01(\x0b\x32\x1a.clustersim.wire.v1.Caller\x12\x0f\n\x07\x62\x61rrier\x18\x02 \x01(\t\"\x10\n\x0e\x41rriveResponse\"\xbf\x01\n\x0cLeaveRequest\x12*\n\x06\x63\x61ller\x18\x01 \x01(\x0b\x32\x1a.clustersim.wire.v1.Caller\x12\x41\n\tnum_calls\x18\x02 \x03(\x0b\x32..clustersim.wire.v1.LeaveRequest.NumCallsEntry\x12\x0f\n\x07\x66\x61ilure\x18\x03 \x01(\t\x1a/\n\rNumCallsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\r:\x02\x38\x01\"\x0f\n\rLeaveResponse*\xad\x01\n\x0bRefusalKind\x12\x1c\n\x18REFUSAL_KIND_UNSPECIFIED\x10\x00\x12\x18\n\x14REFUSAL_KIND_VERSION\x10\x01\x12\x14\n\x10REFUSAL_KIND_MAP\x10\x02\x12\x1a\n\x16REFUSAL_KIND_DUPLICATE\x10\x03\x12\x1a\n\x16REFUSAL_KIND_RESTARTED\x10\x04\x12\x18\n\x14REFUSAL_KIND_CLUSTER\x10\x05*a\n\rDepartureKind\x12\x1e\n\x1a\x44\x45PARTURE_KIND_UNSPECIFIED\x10\x00\x12\x17\n\x13\x44\x45PARTURE_KIND_LEFT\x10\x01\x12\x17\n\x13\x44\x45PARTURE_KIND_DEAD\x10\x02\x32\xff\x01\n\x11MembershipService\x12K\n\x04Join\x12\x1f.clustersim.wire.v1.JoinRequest\x1a .clustersim.wire.v1.JoinResponse0\x01\x12O\n\x06\x41rrive\x12!.clustersim.wire.v1.ArriveRequest\x1a\".clustersim.wire.v1.ArriveResponse\x12L\n\x05Leave\x12 .clustersim.wire.v1.LeaveRequest\x1a!.clustersim.wire.v1.LeaveResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'clustersim.wire.v1.membership_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_REFUSALKIND']._serialized_start=1179
-  _globals['_REFUSALKIND']._serialized_end=1352
-  _globals['_DEPARTUREKIND']._serialized_start=1354
-  _globals['_DEPARTUREKIND']._serialized_end=1451
+  _globals['_DEPARTURE_NUMCALLSENTRY']._loaded_options = None
+  _globals['_DEPARTURE_NUMCALLSENTRY']._serialized_options = b'8\001'
+  _globals['_LEAVEREQUEST_NUMCALLSENTRY']._loaded_options = None
+  _globals['_LEAVEREQUEST_NUMCALLSENTRY']._serialized_options = b'8\001'
+  _globals['_REFUSALKIND']._serialized_start=1409
+  _globals['_REFUSALKIND']._serialized_end=1582
+  _globals['_DEPARTUREKIND']._serialized_start=1584
+  _globals['_DEPARTUREKIND']._serialized_end=1681
   _globals['_CALLER']._serialized_start=60
   _globals['_CALLER']._serialized_end=189
   _globals['_JOINREQUEST']._serialized_start=191
   _globals['_JOINREQUEST']._serialized_end=308
   _globals['_JOINRESPONSE']._serialized_start=311
-  _globals['_JOINRESPONSE']._serialized_end=443
-  _globals['_WATCHREQUEST']._serialized_start=445
-  _globals['_WATCHREQUEST']._serialized_end=503
-  _globals['_WATCHRESPONSE']._serialized_start=506
-  _globals['_WATCHRESPONSE']._serialized_end=673
-  _globals['_VIEW']._serialized_start=675
-  _globals['_VIEW']._serialized_end=763
-  _globals['_MEMBER']._serialized_start=765
-  _globals['_MEMBER']._serialized_end=808
-  _globals['_DEPARTURE']._serialized_start=810
-  _globals['_DEPARTURE']._serialized_end=919
-  _globals['_RELEASE']._serialized_start=921
-  _globals['_RELEASE']._serialized_end=967
-  _globals['_ARRIVEREQUEST']._serialized_start=969
-  _globals['_ARRIVEREQUEST']._serialized_end=1045
-  _globals['_ARRIVERESPONSE']._serialized_start=1047
-  _globals['_ARRIVERESPONSE']._serialized_end=1063
-  _globals['_LEAVEREQUEST']._serialized_start=1065
-  _globals['_LEAVEREQUEST']._serialized_end=1159
-  _globals['_LEAVERESPONSE']._serialized_start=1161
-  _globals['_LEAVERESPONSE']._serialized_end=1176
-  _globals['_MEMBERSHIPSERVICE']._serialized_start=1454
-  _globals['_MEMBERSHIPSERVICE']._serialized_end=1787
+  _globals['_JOINRESPONSE']._serialized_end=577
+  _globals['_ADMISSION']._serialized_start=579
+  _globals['_ADMISSION']._serialized_end=636
+  _globals['_REFUSAL']._serialized_start=638
+  _globals['_REFUSAL']._serialized_end=710
+  _globals['_VIEW']._serialized_start=712
+  _globals['_VIEW']._serialized_end=800
+  _globals['_MEMBER']._serialized_start=802
+  _globals['_MEMBER']._serialized_end=845
+  _globals['_DEPARTURE']._serialized_start=848
+  _globals['_DEPARTURE']._serialized_end=1051
+  _globals['_DEPARTURE_NUMCALLSENTRY']._serialized_start=1004
+  _globals['_DEPARTURE_NUMCALLSENTRY']._serialized_end=1051
+  _globals['_RELEASE']._serialized_start=1053
+  _globals['_RELEASE']._serialized_end=1099
+  _globals['_ARRIVEREQUEST']._serialized_start=1101
+  _globals['_ARRIVEREQUEST']._serialized_end=1177
+  _globals['_ARRIVERESPONSE']._serialized_start=1179
+  _globals['_ARRIVERESPONSE']._serialized_end=1195
+  _globals['_LEAVEREQUEST']._serialized_start=1198
+  _globals['_LEAVEREQUEST']._serialized_end=1389
+  _globals['_LEAVEREQUEST_NUMCALLSENTRY']._serialized_start=1004
+  _globals['_LEAVEREQUEST_NUMCALLSENTRY']._serialized_end=1051
+  _globals['_LEAVERESPONSE']._serialized_start=1391
+  _globals['_LEAVERESPONSE']._serialized_end=1406
+  _globals['_MEMBERSHIPSERVICE']._serialized_start=1684
+  _globals['_MEMBERSHIPSERVICE']._serialized_end=1939
 # @@protoc_insertion_point(module_scope)

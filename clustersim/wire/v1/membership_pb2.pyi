@@ -60,32 +60,34 @@ class JoinRequest(_message.Message):
     def __init__(self, caller: _Optional[_Union[Caller, _Mapping]] = ..., protocol_version: _Optional[int] = ..., cluster_map: _Optional[str] = ..., pid: _Optional[int] = ...) -> None: ...
 
 class JoinResponse(_message.Message):
-    __slots__ = ("refusal", "refusal_kind", "cluster_id", "protocol_version")
+    __slots__ = ("admission", "refusal", "view", "departure", "release")
+    ADMISSION_FIELD_NUMBER: _ClassVar[int]
     REFUSAL_FIELD_NUMBER: _ClassVar[int]
-    REFUSAL_KIND_FIELD_NUMBER: _ClassVar[int]
-    CLUSTER_ID_FIELD_NUMBER: _ClassVar[int]
-    PROTOCOL_VERSION_FIELD_NUMBER: _ClassVar[int]
-    refusal: str
-    refusal_kind: RefusalKind
-    cluster_id: str
-    protocol_version: int
-    def __init__(self, refusal: _Optional[str] = ..., refusal_kind: _Optional[_Union[RefusalKind, str]] = ..., cluster_id: _Optional[str] = ..., protocol_version: _Optional[int] = ...) -> None: ...
-
-class WatchRequest(_message.Message):
-    __slots__ = ("caller",)
-    CALLER_FIELD_NUMBER: _ClassVar[int]
-    caller: Caller
-    def __init__(self, caller: _Optional[_Union[Caller, _Mapping]] = ...) -> None: ...
-
-class WatchResponse(_message.Message):
-    __slots__ = ("view", "departure", "release")
     VIEW_FIELD_NUMBER: _ClassVar[int]
     DEPARTURE_FIELD_NUMBER: _ClassVar[int]
     RELEASE_FIELD_NUMBER: _ClassVar[int]
+    admission: Admission
+    refusal: Refusal
     view: View
     departure: Departure
     release: Release
-    def __init__(self, view: _Optional[_Union[View, _Mapping]] = ..., departure: _Optional[_Union[Departure, _Mapping]] = ..., release: _Optional[_Union[Release, _Mapping]] = ...) -> None: ...
+    def __init__(self, admission: _Optional[_Union[Admission, _Mapping]] = ..., refusal: _Optional[_Union[Refusal, _Mapping]] = ..., view: _Optional[_Union[View, _Mapping]] = ..., departure: _Optional[_Union[Departure, _Mapping]] = ..., release: _Optional[_Union[Release, _Mapping]] = ...) -> None: ...
+
+class Admission(_message.Message):
+    __slots__ = ("cluster_id", "protocol_version")
+    CLUSTER_ID_FIELD_NUMBER: _ClassVar[int]
+    PROTOCOL_VERSION_FIELD_NUMBER: _ClassVar[int]
+    cluster_id: str
+    protocol_version: int
+    def __init__(self, cluster_id: _Optional[str] = ..., protocol_version: _Optional[int] = ...) -> None: ...
+
+class Refusal(_message.Message):
+    __slots__ = ("kind", "reason")
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    kind: RefusalKind
+    reason: str
+    def __init__(self, kind: _Optional[_Union[RefusalKind, str]] = ..., reason: _Optional[str] = ...) -> None: ...
 
 class View(_message.Message):
     __slots__ = ("generation", "members", "missing")
@@ -107,15 +109,22 @@ class Member(_message.Message):
 
 class Departure(_message.Message):
     __slots__ = ("task", "kind", "num_calls", "reason")
+    class NumCallsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: int
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[int] = ...) -> None: ...
     TASK_FIELD_NUMBER: _ClassVar[int]
     KIND_FIELD_NUMBER: _ClassVar[int]
     NUM_CALLS_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
     task: str
     kind: DepartureKind
-    num_calls: int
+    num_calls: _containers.ScalarMap[str, int]
     reason: str
-    def __init__(self, task: _Optional[str] = ..., kind: _Optional[_Union[DepartureKind, str]] = ..., num_calls: _Optional[int] = ..., reason: _Optional[str] = ...) -> None: ...
+    def __init__(self, task: _Optional[str] = ..., kind: _Optional[_Union[DepartureKind, str]] = ..., num_calls: _Optional[_Mapping[str, int]] = ..., reason: _Optional[str] = ...) -> None: ...
 
 class Release(_message.Message):
     __slots__ = ("barrier", "generation")
@@ -139,13 +148,20 @@ class ArriveResponse(_message.Message):
 
 class LeaveRequest(_message.Message):
     __slots__ = ("caller", "num_calls", "failure")
+    class NumCallsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: int
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[int] = ...) -> None: ...
     CALLER_FIELD_NUMBER: _ClassVar[int]
     NUM_CALLS_FIELD_NUMBER: _ClassVar[int]
     FAILURE_FIELD_NUMBER: _ClassVar[int]
     caller: Caller
-    num_calls: int
+    num_calls: _containers.ScalarMap[str, int]
     failure: str
-    def __init__(self, caller: _Optional[_Union[Caller, _Mapping]] = ..., num_calls: _Optional[int] = ..., failure: _Optional[str] = ...) -> None: ...
+    def __init__(self, caller: _Optional[_Union[Caller, _Mapping]] = ..., num_calls: _Optional[_Mapping[str, int]] = ..., failure: _Optional[str] = ...) -> None: ...
 
 class LeaveResponse(_message.Message):
     __slots__ = ()

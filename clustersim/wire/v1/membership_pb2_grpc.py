@@ -34,15 +34,10 @@ class MembershipServiceStub(object):
         Args:
             channel: A grpc.Channel.
         """
-        self.Join = channel.unary_unary(
+        self.Join = channel.unary_stream(
                 '/clustersim.wire.v1.MembershipService/Join',
                 request_serializer=clustersim_dot_wire_dot_v1_dot_membership__pb2.JoinRequest.SerializeToString,
                 response_deserializer=clustersim_dot_wire_dot_v1_dot_membership__pb2.JoinResponse.FromString,
-                _registered_method=True)
-        self.Watch = channel.unary_stream(
-                '/clustersim.wire.v1.MembershipService/Watch',
-                request_serializer=clustersim_dot_wire_dot_v1_dot_membership__pb2.WatchRequest.SerializeToString,
-                response_deserializer=clustersim_dot_wire_dot_v1_dot_membership__pb2.WatchResponse.FromString,
                 _registered_method=True)
         self.Arrive = channel.unary_unary(
                 '/clustersim.wire.v1.MembershipService/Arrive',
@@ -60,21 +55,16 @@ class MembershipServiceServicer(object):
     """Missing associated documentation comment in .proto file."""
 
     def Join(self, request, context):
-        """Asks for admission. May be repeated until answered: the same incarnation gets the same answer.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
-    def Watch(self, request, context):
-        """Streams what changes, first the view as it is. Ends when the leader leaves.
+        """Asks for admission. The stream stays open for as long as the task is a member, and brings what
+        changes, in one order for all; the first message admits or refuses. It ends when the leader
+        leaves. A task whose leader does not listen yet asks again until it does.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Arrive(self, request, context):
-        """Reports that the caller stands at a barrier; the release comes over Watch. May be repeated.
+        """Reports that the caller stands at a barrier; the release comes over Join. May be repeated.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -90,15 +80,10 @@ class MembershipServiceServicer(object):
 
 def add_MembershipServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
-            'Join': grpc.unary_unary_rpc_method_handler(
+            'Join': grpc.unary_stream_rpc_method_handler(
                     servicer.Join,
                     request_deserializer=clustersim_dot_wire_dot_v1_dot_membership__pb2.JoinRequest.FromString,
                     response_serializer=clustersim_dot_wire_dot_v1_dot_membership__pb2.JoinResponse.SerializeToString,
-            ),
-            'Watch': grpc.unary_stream_rpc_method_handler(
-                    servicer.Watch,
-                    request_deserializer=clustersim_dot_wire_dot_v1_dot_membership__pb2.WatchRequest.FromString,
-                    response_serializer=clustersim_dot_wire_dot_v1_dot_membership__pb2.WatchResponse.SerializeToString,
             ),
             'Arrive': grpc.unary_unary_rpc_method_handler(
                     servicer.Arrive,
@@ -132,39 +117,12 @@ class MembershipService(object):
             wait_for_ready=None,
             timeout=None,
             metadata=None):
-        return grpc.experimental.unary_unary(
+        return grpc.experimental.unary_stream(
             request,
             target,
             '/clustersim.wire.v1.MembershipService/Join',
             clustersim_dot_wire_dot_v1_dot_membership__pb2.JoinRequest.SerializeToString,
             clustersim_dot_wire_dot_v1_dot_membership__pb2.JoinResponse.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def Watch(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_stream(
-            request,
-            target,
-            '/clustersim.wire.v1.MembershipService/Watch',
-            clustersim_dot_wire_dot_v1_dot_membership__pb2.WatchRequest.SerializeToString,
-            clustersim_dot_wire_dot_v1_dot_membership__pb2.WatchResponse.FromString,
             options,
             channel_credentials,
             insecure,

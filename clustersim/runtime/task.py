@@ -1,0 +1,359 @@
+"""What one OS process is in its cluster: its server, its membership, its groups, its goodbye.
+
+Made once, on first need, by the strategy that the program builds; the launcher is not needed for
+it. This process's task is one of the four ambient values: `current` returns it.
+"""
+
+import atexit
+import logging
+import secrets
+import socket
+import sys
+import threading
+import uuid
+from collections.abc import Callable, Sequence
+from types import TracebackType
+
+from clustersim.clock import SYSTEM_CLOCK, Clock
+from clustersim.cluster.spec import TRAINING_JOBS, Address, ClusterSpec, Task
+from clustersim.collectives.communicator import Communicator, Waiting
+from clustersim.config import Listen, TaskSettings
+from clustersim.errors import Cause, NotReady, OpError, UnavailableError
+from clustersim.events import CollectiveFinished, Event, Recorder, StepFinished
+from clustersim.runtime.leader import MembershipService
+from clustersim.runtime.member import Departed, Member
+from clustersim.runtime.membership import Membership
+from clustersim.runtime.report import Report
+from clustersim.runtime.server import Service, TaskServer
+from clustersim.transport.rpc import Exchange, Identity, RpcTransport
+
+_SAY_AFTER_S = 2.0
+"""A wait that lasts longer is said..."""
+
+_SAY_AGAIN_S = 10.0
+"""... and said again this often, or when the reason changes."""
+
+_PROBE_TIMEOUT_S = 0.5
+_STEP_REPORT_S = 0.05
+"""Steps are reported at most this often; the last one always."""
+
+_SLICE_S = 1.0
+
+_log = logging.getLogger(__name__)
+
+
+class TaskRuntime:
+    """One task, from its start to its goodbye.
+
+    Args:
+        spec: The cluster map.
+        task: This process's place in it: a chief, a worker or a ps.
+        settings: See `TaskSettings`.
+        recorder: Hears of every event in this task.
+    """
+
+    def __init__(
+        self,
+        spec: ClusterSpec,
+        task: Task,
+        settings: TaskSettings,
+        *,
+        recorder: Recorder,
+        clock: Clock = SYSTEM_CLOCK,
+    ) -> None:
+        self.spec = spec
+        self.task = task
+        self.settings = settings
+        self.report = Report(settings.report_fd)
+        self.recorder: Recorder = _Steps(recorder, self.report, clock)
+        self._clock = clock
+        self._incarnation = secrets.randbits(63)
+        self._exchange = Exchange()
+        self._lock = threading.Lock()  # guards _groups, _failure and _is_closed
+        self._groups: list[tuple[RpcTransport, Communicator]] = []
+        self._failure = ""
+        self._is_closed = False
+        services: list[Service] = [self._exchange]
+        if task == spec.leader():
+            cluster_id = settings.cluster_id or uuid.uuid4().hex
+            services.append(MembershipService(Membership(spec=spec, cluster_id=cluster_id)))
+        self._server = TaskServer(
+            spec.address(task),
+            services,
+            num_tasks=len(spec.tasks()),
+            may_leave_loopback=settings.listen is Listen.OWN and settings.insecure_network,
+        )
+        self.report.write("serving", address=str(spec.address(task)))
+        self._member = Member(
+            task,
+            self._incarnation,
+            spec=spec,
+            cluster_id=settings.cluster_id,
+            on_departed=self._departed,
+            clock=clock,
+        )
+        self._member.join()
+
+    def wait_ready(self) -> None:
+        """Waits until the chief and all workers have joined, saying for whom after 2 s.
+
+        Raises:
+            NotReady: They did not come within `start_timeout_s`.
+            OpError: The leader refused this task, or is gone.
+        """
+        said = _Said()
+        deadline = self._clock.now() + self.settings.start_timeout_s
+        if not self._member.wait_formed(deadline, lambda s: self._say_waiting(said, s)):
+            raise self._not_ready()
+        member = self._member
+        self._exchange.form(self._identity(), member.members)
+        if said.last:
+            self.report.write("waiting", **{"for": []})
+        self.report.write("joined", generation=member.generation, replicas=len(member.members))
+
+    def communicator(self, timeout_s: float | None = None) -> Communicator:
+        """Returns a new group of the chief and all workers; all must make theirs in one order.
+
+        Raises:
+            UnavailableError: A member is already gone.
+        """
+        addresses = {task: str(self.spec.address(task)) for task in self.spec.training_tasks()}
+        with self._lock:
+            name = f"group-{len(self._groups) + 1}"
+            transport = RpcTransport(
+                name, addresses, identity=self._identity(), exchange=self._exchange
+            )
+            communicator = Communicator(
+                transport,
+                names=[str(task) for task in addresses],
+                timeout_s=timeout_s,
+                checksum=self.settings.listen is Listen.OWN,
+                recorder=self.recorder,
+                clock=self._clock,
+                on_wait=self._in_collective,
+            )
+            self._groups.append((transport, communicator))
+        for gone in self._member.departed():
+            self._departed(gone)
+        return communicator
+
+    def barrier(self, name: str, timeout_s: float) -> bool:
+        """Waits at a barrier that the leader keeps; False if `timeout_s` passed.
+
+        Raises:
+            UnavailableError: A member is gone that had not arrived.
+        """
+        return self._member.barrier(name, self._clock.now() + timeout_s)
+
+    def join(self) -> None:
+        """Serves until the leader says goodbye or is gone: what a ps does all its life.
+
+        Raises:
+            NotReady: The leader never came within `start_timeout_s`.
+        """
+        said = _Said()
+        started = self._clock.now()
+        while not self._member.wait_ended(_SLICE_S):
+            waited_s = self._clock.now() - started
+            if not self._member.is_admitted:
+                self._say_waiting(said, waited_s, [self._member.leader])
+                if waited_s > self.settings.start_timeout_s:
+                    raise self._not_ready()
+
+    def failed(self, error: BaseException) -> None:
+        """Takes note of what ends the program, for the goodbye and for the supervisor."""
+        with self._lock:
+            self._failure = f"{self.task} failed: {type(error).__name__}: {error}"
+        if isinstance(error, OpError) and error.cause is not None and error.task:
+            self.report.write(
+                "peer_failed", task=error.task, cause=error.cause.name, message=error.message
+            )
+
+    def close(self) -> None:
+        """Sends what is owed, says goodbye, ends the server. A second call does nothing."""
+        with self._lock:
+            if self._is_closed:
+                return
+            self._is_closed = True
+            groups = list(self._groups)
+        for _, communicator in groups:
+            communicator.close()
+        self._flush_report(groups)
+        num_calls = {transport.group: one.num_calls for transport, one in groups}
+        is_leader = self.task == self._member.leader
+        if self.settings.linger and not is_leader and not self._failure:
+            self._linger()
+        self._member.leave(num_calls, self._failure)
+        self._server.close()
+
+    # -- details --------------------------------------------------------------------------------
+
+    def _identity(self) -> Identity:
+        return Identity(
+            cluster_id=self._member.cluster_id,
+            generation=self._member.generation,
+            task=self.task,
+            incarnation=self._incarnation,
+        )
+
+    def _departed(self, gone: Departed) -> None:
+        """Tells every group; called by the member's thread, and for groups made afterwards."""
+        if gone.task.type not in TRAINING_JOBS or gone.task == self.task:
+            return
+        with self._lock:
+            transports = [transport for transport, _ in self._groups]
+        for transport in transports:
+            if gone.is_dead or gone.reason.startswith(f"{gone.task} failed:"):
+                transport.note_dead(gone.task, gone.reason)
+            else:
+                transport.note_ended(gone.task, gone.num_calls.get(transport.group, 0))
+
+    def _linger(self) -> None:
+        _log.info("%s is done; waiting for the goodbye of %s", self.task, self._member.leader)
+        while not self._member.wait_ended(_SLICE_S):
+            pass
+
+    def _flush_report(self, groups: Sequence[tuple[RpcTransport, Communicator]]) -> None:
+        if isinstance(self.recorder, _Steps):
+            self.recorder.flush()
+        if not self._failure:
+            calls = sum(one.num_calls for _, one in groups)
+            self.report.write("goodbye", collectives=calls)
+
+    def _in_collective(self, waiting: Waiting) -> None:
+        self.report.write("waiting", **{"for": [waiting.peer], "reason": f"in {waiting.call}"})
+        if not self.report.is_open and int(waiting.duration_s) % int(_SAY_AGAIN_S) == _SAY_AFTER_S:
+            _log.warning(
+                "%s waits for %s in %s (%.0f s)",
+                self.task,
+                waiting.peer,
+                waiting.call,
+                waiting.duration_s,
+            )
+
+    def _say_waiting(
+        self, said: "_Said", waited_s: float, missing: Sequence[Task] | None = None
+    ) -> None:
+        if waited_s < _SAY_AFTER_S:
+            return
+        member = self._member
+        whom = list(missing or (member.missing if member.is_admitted else [member.leader]))
+        text = ", ".join(f"{task} at {self._address(task)} — {self._why(task)}" for task in whom)
+        if text == said.text and waited_s < said.last + _SAY_AGAIN_S:
+            return
+        said.text, said.last = text, waited_s
+        self.report.write("waiting", **{"for": [str(task) for task in whom], "reason": text})
+        if not self.report.is_open:
+            _log.warning("%s is waiting for %s (%.0f s)", self.task, text, waited_s)
+
+    def _not_ready(self) -> NotReady:
+        member = self._member
+        whom = list(member.missing if member.is_admitted else [member.leader])
+        text = ", ".join(f"{task} at {self._address(task)} — {self._why(task)}" for task in whom)
+        return NotReady(
+            f"{self.task} waited {self.settings.start_timeout_s:.0f} s for {text}. Start it, or"
+            " raise CLUSTERSIM_START_TIMEOUT.",
+            missing=[str(task) for task in whom],
+        )
+
+    def _address(self, task: Task) -> Address:
+        return self.spec.address(task)
+
+    def _why(self, task: Task) -> str:
+        """Returns why a task may be missing, by looking at its address."""
+        address = self._address(task)
+        try:
+            with socket.create_connection((address.host, address.port), _PROBE_TIMEOUT_S):
+                return "something listens there, but it has not joined this cluster"
+        except ConnectionRefusedError:
+            return "nothing listens there"
+        except TimeoutError:
+            return "it does not answer"
+        except OSError as error:
+            return f"it cannot be reached ({error.strerror or error})"
+
+
+class _Said:
+    """What was last said of a wait, and when."""
+
+    text = ""
+    last = 0.0
+
+
+class _Steps:
+    """A recorder that also reports steps to the supervisor, not too often."""
+
+    def __init__(self, inner: Recorder, report: Report, clock: Clock) -> None:
+        self._inner = inner
+        self._report = report
+        self._clock = clock
+        self._num_steps = 0
+        self._where = ""
+        self._reported = -1
+        self._last = float("-inf")
+
+    def record(self, event: Event) -> None:
+        """Passes the event on; reports a step."""
+        self._inner.record(event)
+        if isinstance(event, CollectiveFinished):
+            self._where = event.site
+        elif isinstance(event, StepFinished):
+            self._num_steps += 1
+            if self._report.is_open and self._clock.now() >= self._last + _STEP_REPORT_S:
+                self.flush()
+
+    def flush(self) -> None:
+        """Reports the last step, unless it was."""
+        if self._num_steps != self._reported:
+            self._report.write("step", step=self._num_steps, where=self._where)
+            self._reported = self._num_steps
+            self._last = self._clock.now()
+
+
+# -- this process's task ------------------------------------------------------------------------
+
+_current: TaskRuntime | None = None
+_current_lock = threading.Lock()  # guards _current
+
+
+def current() -> TaskRuntime | None:
+    """Returns this process's task, None before a strategy or server needed one."""
+    return _current
+
+
+def ensure(
+    spec: ClusterSpec, task: Task, settings: TaskSettings, make_recorder: Callable[[], Recorder]
+) -> TaskRuntime:
+    """Returns this process's task; starts it at the first call.
+
+    Raises:
+        UnavailableError: This process already is another task, or one of another cluster.
+    """
+    global _current  # noqa: PLW0603  # one of the four ambient values, set once
+    with _current_lock:
+        if _current is None:
+            _current = TaskRuntime(spec, task, settings, recorder=make_recorder())
+            atexit.register(_current.close)
+            _watch_for_failure(_current)
+        elif (_current.spec, _current.task) != (spec, task):
+            raise UnavailableError(
+                f"This process already is {_current.task} of {_current.spec!r}, and cannot also be"
+                f" {task} of {spec!r}. Start another process for it.",
+                code="CSE104",
+                task=str(task),
+                cause=Cause.STALE,
+            )
+        return _current
+
+
+def _watch_for_failure(runtime: TaskRuntime) -> None:
+    """Lets the runtime know of the exception that ends the program."""
+    shown_before = sys.excepthook
+
+    def hook(
+        kind: type[BaseException], error: BaseException, traceback: TracebackType | None
+    ) -> None:
+        runtime.failed(error)
+        shown_before(kind, error, traceback)
+
+    sys.excepthook = hook
