@@ -169,7 +169,8 @@ class ClusterSimError(Exception):
         definite: bool = False,
         retryable: bool = False,
     ) -> None:
-        super().__init__(f"{message} [{code}]" if code else message)
+        # Not super(): in a class that is also a JSONDecodeError that would be the wrong one.
+        Exception.__init__(self, f"{message} [{code}]" if code else message)
         self.message = message
         self.code = code
         self.task = task

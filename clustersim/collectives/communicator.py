@@ -88,6 +88,7 @@ class _Call:
     number: int
     signature: Signature
     started: float
+    timeout_s: float | None
     first_byte: float | None = None
     said: float = 0.0
     greeted: bool = False
@@ -133,13 +134,21 @@ class Communicator:
         self._on_wait = on_wait or _log_waiting
         self._failure: OpError | None = None
 
-    def all_reduce(self, array: Array, op: ReduceOp = ReduceOp.SUM, *, site: str = "") -> Array:
+    def all_reduce(
+        self,
+        array: Array,
+        op: ReduceOp = ReduceOp.SUM,
+        *,
+        site: str = "",
+        timeout_s: float | None = None,
+    ) -> Array:
         """Returns the sum (or mean) of every rank's `array`, bit-identical on all ranks.
 
         Args:
             array: Any shape, the same on all ranks; not changed. A dtype of `codec`.
             op: SUM keeps the dtype and wraps as NumPy does; MEAN of integers is float64.
             site: Where the program makes the call; found by looking if empty.
+            timeout_s: How long this call may last. Default: the communicator's.
 
         Returns:
             A new array, the caller's.
@@ -151,7 +160,7 @@ class Communicator:
             DeadlineExceededError: `timeout_s` passed.
         """
         result = _native(array)
-        call = self._begin(Kind.ALL_REDUCE, WireOp[op.name], result, site)
+        call = self._begin(Kind.ALL_REDUCE, WireOp[op.name], result, site, timeout_s)
         flat = result.reshape(-1)
         chunks: list[Array | None] = [flat[a:b] for a, b in chunk_bounds(flat.size, self.size)]
         self._execute(call, ring_all_reduce(self.size), chunks)
@@ -161,7 +170,9 @@ class Communicator:
         # asarray: NumPy returns a scalar for an array without dimensions.
         return np.asarray(np.divide(result, self.size, dtype=_mean_dtype(result.dtype)))
 
-    def all_gather(self, array: Array, *, axis: int = 0, site: str = "") -> Array:
+    def all_gather(
+        self, array: Array, *, axis: int = 0, site: str = "", timeout_s: float | None = None
+    ) -> Array:
         """Returns every rank's `array`, concatenated in rank order along `axis`.
 
         Sizes may differ along `axis`. Raises as `all_reduce`, and ValueError for a scalar.
@@ -172,7 +183,7 @@ class Communicator:
                 f"An array of shape {list(own.shape)} cannot be gathered along axis {axis}. Give an"
                 " axis that it has; reshape a scalar to [1] first."
             )
-        call = self._begin(Kind.ALL_GATHER, WireOp.NONE, own, site)
+        call = self._begin(Kind.ALL_GATHER, WireOp.NONE, own, site, timeout_s)
         chunks: list[Array | None] = [None] * self.size
         chunks[self.rank] = own.reshape(-1)
         shapes = self._execute(call, ring_all_gather(self.size), chunks)
@@ -209,7 +220,14 @@ class Communicator:
 
     # -- one call -------------------------------------------------------------------------------
 
-    def _begin(self, kind: Kind, op: WireOp, array: Array, site: str) -> _Call:
+    def _begin(
+        self,
+        kind: Kind,
+        op: WireOp,
+        array: Array,
+        site: str,
+        timeout_s: float | None = None,
+    ) -> _Call:
         if self._failure is not None:
             raise _again(self._failure)
         if not supported(array.dtype):
@@ -225,6 +243,7 @@ class Communicator:
                 site=site or _call_site(),
             ),
             started=self._clock.now(),
+            timeout_s=timeout_s if timeout_s is not None else self._timeout_s,
         )
 
     def _end(self, call: _Call, size_bytes: int) -> None:
@@ -338,9 +357,9 @@ class Communicator:
             self._fail(call, error)
 
     def _slice_s(self, call: _Call) -> float:
-        if self._timeout_s is None:
+        if call.timeout_s is None:
             return _SLICE_S
-        left_s = call.started + self._timeout_s - self._clock.now()
+        left_s = call.started + call.timeout_s - self._clock.now()
         return min(_SLICE_S, max(0.0, left_s))
 
     def _check_ended(self, call: _Call) -> None:
@@ -350,7 +369,7 @@ class Communicator:
 
     def _check_time(self, call: _Call, source: int) -> None:
         waited_s = self._clock.now() - call.started
-        if self._timeout_s is not None and waited_s >= self._timeout_s:
+        if call.timeout_s is not None and waited_s >= call.timeout_s:
             error = errors.DeadlineExceededError(
                 f"{self.names[self.rank]} waited {waited_s:.1f} s in {call.signature} (call"
                 f" {call.number}) for {self.names[source]}. See what that task does, or raise"

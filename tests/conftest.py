@@ -1,0 +1,44 @@
+"""Fixtures of our own tests: nothing a test starts may outlive it."""
+
+import threading
+from pathlib import Path
+
+import psutil
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "clustersim"
+
+LEAVE_S = 5.0
+"""How long threads and processes that were told to end may take."""
+
+
+@pytest.fixture(scope="session")
+def package_sources():
+    """The text of every module of the package that is not generated, by its path."""
+    return {
+        path.relative_to(PACKAGE): path.read_text()
+        for path in PACKAGE.rglob("*.py")
+        if "_pb2" not in path.name
+    }
+
+
+def _our_threads():
+    return {t for t in threading.enumerate() if t.name.startswith("cs-") or not t.daemon}
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left_behind():
+    """Fails a test that leaves a thread of ours or a child process."""
+    me = psutil.Process()
+    threads, children = _our_threads(), set(me.children(recursive=True))
+    yield
+    left = _our_threads() - threads
+    for thread in left:
+        thread.join(LEAVE_S)
+    started = [child for child in me.children(recursive=True) if child not in children]
+    _, alive = psutil.wait_procs(started, timeout=LEAVE_S) if started else ([], [])
+    for child in alive:
+        child.kill()
+    assert not [t.name for t in left if t.is_alive()], "threads are left"
+    assert not alive, "processes are left"
