@@ -9,7 +9,9 @@ Not thread-safe: calls are matched by their order, so one thread makes them.
 
 import json
 import logging
+import math
 import sys
+import zlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -159,16 +161,51 @@ class Communicator:
             UnavailableError: A member died, or ended before this call.
             DeadlineExceededError: `timeout_s` passed.
         """
-        result = _native(array)
-        call = self._begin(Kind.ALL_REDUCE, WireOp[op.name], result, site, timeout_s)
-        flat = result.reshape(-1)
+        return self.all_reduce_packed([array], op, site=site, timeout_s=timeout_s)[0]
+
+    def all_reduce_packed(
+        self,
+        arrays: Sequence[Array],
+        op: ReduceOp = ReduceOp.SUM,
+        *,
+        site: str = "",
+        timeout_s: float | None = None,
+    ) -> list[Array]:
+        """Reduces several arrays of one dtype in one call, packed into one buffer.
+
+        All ranks give the same number of arrays, with the same shapes in the same order. Otherwise
+        as `all_reduce`.
+        """
+        shapes = [array.shape for array in arrays]
+        if len(arrays) == 1:
+            buffer, layout = _native(arrays[0]), 0
+        else:
+            buffer = _native(np.concatenate([array.reshape(-1) for array in arrays]))
+            layout = zlib.crc32(repr(shapes).encode())
+        call = self._begin(
+            Kind.ALL_REDUCE,
+            WireOp[op.name],
+            buffer,
+            site=site,
+            timeout_s=timeout_s,
+            num_parts=len(arrays),
+            layout=layout,
+        )
+        self._reduce(call, buffer)
+        if op is ReduceOp.MEAN:
+            buffer = np.divide(buffer, self.size, dtype=_mean_dtype(buffer.dtype))
+        edges = np.cumsum([0, *(math.prod(shape) for shape in shapes)])
+        flat = np.reshape(buffer, -1)
+        return [
+            flat[a:b].reshape(shape) for a, b, shape in zip(edges, edges[1:], shapes, strict=False)
+        ]
+
+    def _reduce(self, call: _Call, buffer: Array) -> None:
+        """Sums `buffer` over the ranks, in place."""
+        flat = buffer.reshape(-1)
         chunks: list[Array | None] = [flat[a:b] for a, b in chunk_bounds(flat.size, self.size)]
         self._execute(call, ring_all_reduce(self.size), chunks)
-        self._end(call, result.nbytes)
-        if op is ReduceOp.SUM:
-            return result
-        # asarray: NumPy returns a scalar for an array without dimensions.
-        return np.asarray(np.divide(result, self.size, dtype=_mean_dtype(result.dtype)))
+        self._end(call, buffer.nbytes)
 
     def all_gather(
         self, array: Array, *, axis: int = 0, site: str = "", timeout_s: float | None = None
@@ -183,7 +220,7 @@ class Communicator:
                 f"An array of shape {list(own.shape)} cannot be gathered along axis {axis}. Give an"
                 " axis that it has; reshape a scalar to [1] first."
             )
-        call = self._begin(Kind.ALL_GATHER, WireOp.NONE, own, site, timeout_s)
+        call = self._begin(Kind.ALL_GATHER, WireOp.NONE, own, site=site, timeout_s=timeout_s)
         chunks: list[Array | None] = [None] * self.size
         chunks[self.rank] = own.reshape(-1)
         shapes = self._execute(call, ring_all_gather(self.size), chunks)
@@ -201,7 +238,7 @@ class Communicator:
         Raises as `all_reduce`. The ranks agree on the call before the root sends.
         """
         result = _native(array)
-        call = self._begin(Kind.BROADCAST, WireOp.NONE, result, site)
+        call = self._begin(Kind.BROADCAST, WireOp.NONE, result, site=site)
         self._execute(call, ring_all_gather(self.size), self._nothing())
         chunks: list[Array | None] = [result.reshape(-1)]
         self._execute(call, chain_broadcast(self.size, root), chunks)
@@ -210,7 +247,7 @@ class Communicator:
 
     def barrier(self, *, site: str = "") -> None:
         """Returns when every rank has called it. Raises as `all_reduce`."""
-        call = self._begin(Kind.BARRIER, WireOp.NONE, np.empty(0, dtype=np.uint8), site)
+        call = self._begin(Kind.BARRIER, WireOp.NONE, np.empty(0, dtype=np.uint8), site=site)
         self._execute(call, ring_all_gather(self.size), self._nothing())
         self._end(call, 0)
 
@@ -225,8 +262,11 @@ class Communicator:
         kind: Kind,
         op: WireOp,
         array: Array,
+        *,
         site: str,
         timeout_s: float | None = None,
+        num_parts: int = 1,
+        layout: int = 0,
     ) -> _Call:
         if self._failure is not None:
             raise _again(self._failure)
@@ -240,6 +280,8 @@ class Communicator:
                 op=op,
                 dtype=array.dtype,
                 shape=array.shape,
+                num_parts=num_parts,
+                layout=layout,
                 site=site or _call_site(),
             ),
             started=self._clock.now(),
@@ -316,7 +358,7 @@ class Communicator:
                 self._fail(call, _out_of_order(frame, chunk, position, self.names[source]))
             into = chunks[chunk]
             if into is None:
-                into = np.empty(int(np.prod(frame.signature.shape)), frame.signature.dtype)
+                into = np.empty(math.prod(frame.signature.shape), frame.signature.dtype)
                 chunks[chunk] = into
             piece = into.view(np.uint8)[position : position + len(frame.payload)]
             if step.move is Move.REDUCE:
@@ -396,7 +438,7 @@ class Communicator:
                 ("kind", mine.kind == theirs.kind),
                 ("op", mine.op == theirs.op),
                 ("dtype", mine.dtype == theirs.dtype),
-                ("shape", mine.shape == theirs.shape or not must_agree),
+                ("shape", _same_shape(mine, theirs) or not must_agree),
             )
             if not same
         ]
@@ -512,6 +554,14 @@ def _out_of_step(frame: Frame, call: _Call, name: str) -> OpError:
         f"{name} sent a frame of call {frame.call} during call {call.number}.",
         code="CSE505",
         cause=Cause.STALE,
+    )
+
+
+def _same_shape(mine: Signature, theirs: Signature) -> bool:
+    return (mine.shape, mine.num_parts, mine.layout) == (
+        theirs.shape,
+        theirs.num_parts,
+        theirs.layout,
     )
 
 

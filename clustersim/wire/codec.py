@@ -22,7 +22,7 @@ MAX_PAYLOAD_BYTES = 4 * 2**20
 """The largest payload of one frame; gRPC's own message limit leaves room for the header."""
 
 _MAGIC = b"CSF1"
-_HEADER = struct.Struct("<4sBBBBHHIIQII")
+_HEADER = struct.Struct("<4sBBBBHHIIIQII")
 _MAX_SITE_BYTES = 512
 
 _DTYPES = {
@@ -64,6 +64,10 @@ class Signature:
     op: WireOp
     dtype: np.dtype[np.generic]
     shape: tuple[int, ...]
+    num_parts: int = 1
+    """How many arrays were packed into one buffer, whose `shape` this is."""
+    layout: int = 0
+    """Tells packs of equal length apart: a hash of the parts' shapes; 0 for a single array."""
     site: str = ""
     """`train.py:41`; may differ between ranks, and is carried in the first frame only."""
 
@@ -71,7 +75,8 @@ class Signature:
         """For example `all_reduce(SUM, float32 [3, 4]) at train.py:41`."""
         what = [self.op.name] if self.op is not WireOp.NONE else []
         if self.kind is not Kind.BARRIER:
-            what.append(f"{self.dtype.name} {list(self.shape)}")
+            packed = f" packed from {self.num_parts} arrays" if self.num_parts > 1 else ""
+            what.append(f"{self.dtype.name} {list(self.shape)}{packed}")
         where = f" at {self.site}" if self.site else ""
         return f"{self.kind.name.lower()}({', '.join(what)}){where}"
 
@@ -108,8 +113,8 @@ def encode(frame: Frame, *, checksum: bool = False) -> bytes:
     if length > MAX_PAYLOAD_BYTES:
         raise ValueError(f"A payload has at most {MAX_PAYLOAD_BYTES} bytes, not {length}.")
     header = _HEADER.pack(
-        _MAGIC, sig.kind, sig.op, _NUMBERS[sig.dtype], len(sig.shape), len(site), 0,
-        frame.call, frame.chunk, frame.offset, length,
+        _MAGIC, sig.kind, sig.op, _NUMBERS[sig.dtype], len(sig.shape), len(site),
+        sig.num_parts, sig.layout, frame.call, frame.chunk, frame.offset, length,
         zlib.crc32(frame.payload) if checksum else 0,
     )  # fmt: skip
     shape = struct.pack(f"<{len(sig.shape)}Q", *sig.shape)
@@ -124,9 +129,10 @@ def decode(data: bytes) -> Frame:
     """
     if len(data) < _HEADER.size:
         raise _damaged(f"{len(data)} bytes, shorter than a header of {_HEADER.size}")
-    (magic, kind, op, dtype, ndim, site_length, _, call, chunk, offset, length, checksum) = (
-        _HEADER.unpack_from(data)
-    )
+    (
+        magic, kind, op, dtype, ndim, site_length,
+        num_parts, layout, call, chunk, offset, length, checksum,
+    ) = _HEADER.unpack_from(data)  # fmt: skip
     if magic != _MAGIC:
         raise _damaged(f"it begins with {magic!r}, not {_MAGIC!r}")
     if dtype not in _DTYPES or ndim > MAX_NDIM or site_length > _MAX_SITE_BYTES:
@@ -144,6 +150,8 @@ def decode(data: bytes) -> Frame:
             op=WireOp(op),
             dtype=_DTYPES[dtype],
             shape=shape,
+            num_parts=num_parts,
+            layout=layout,
             site=data[body - site_length : body].decode(),
         )
     except ValueError as error:  # an unknown kind or op, or a site that is not UTF-8

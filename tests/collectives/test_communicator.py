@@ -82,6 +82,28 @@ def test_mean_has_tensorflows_dtype(dtype, expected):
         assert result.tolist() == [0.5]
 
 
+def test_packed_arrays_come_back_in_their_shapes():
+    def body(comm):
+        arrays = [np.full((2, 3), comm.rank + 1.0), np.array(comm.rank), np.zeros((0, 4))]
+        return comm.all_reduce_packed([a.astype(np.float32) for a in arrays])
+
+    for first, second, third in on_all(3, body):
+        assert first.tolist() == [[6.0] * 3] * 2
+        assert second.shape == ()
+        assert float(second) == 3
+        assert third.shape == (0, 4)
+
+
+def test_packs_of_equal_length_and_different_parts_are_an_error_not_a_sum():
+    def body(comm):
+        sizes = (2, 3) if comm.rank else (3, 2)
+        return comm.all_reduce_packed([np.zeros(size) for size in sizes])
+
+    for result in on_all(2, body):
+        assert type(result) is errors.InvalidArgumentError
+        assert "[5] packed from 2 arrays" in str(result)
+
+
 def test_the_argument_is_not_changed():
     mine = np.ones(3)
     on_all(2, lambda c: c.all_reduce(mine if c.rank == 0 else np.ones(3)))
