@@ -1,0 +1,316 @@
+"""The devices of this process: which exist, what they are called, and where an operation goes.
+
+A physical device is what the machine has (or is told to simulate); it is split into logical ones,
+which programs see. `device` is TensorFlow's scope; the spec it asks for is one of the four ambient
+values. Names start with this process's job and task: `localhost` until a multi-worker strategy says
+otherwise with `set_local_task`.
+
+Knows nothing of tensors or of other processes' devices.
+
+Source: tensorflow/python/eager/context.py and distribute/device_util.py, 2.21; cases `device_*`.
+"""
+
+import threading
+from collections.abc import Sequence
+from contextvars import ContextVar, Token
+from dataclasses import dataclass
+from types import TracebackType
+from typing import NamedTuple
+
+from clustersim import errors
+from clustersim.devices.array import NUMPY, ArrayBackend
+from clustersim.devices.spec import DeviceSpec
+
+LOCALHOST = "localhost"
+"""The job of a process that is no member of a cluster."""
+
+
+class PhysicalDevice(NamedTuple):
+    """A device that the machine has, before it is split."""
+
+    name: str
+    device_type: str
+
+
+class LogicalDevice(NamedTuple):
+    """A device that programs see."""
+
+    name: str
+    device_type: str
+
+
+@dataclass(frozen=True, slots=True)
+class LogicalDeviceConfiguration:
+    """Asks for one logical device on a physical one."""
+
+    memory_limit: float | None = None
+    """In MiB. None: no limit."""
+    experimental_priority: int | None = None
+    """Accepted, and without effect here."""
+    experimental_device_ordinal: int | None = None
+    """Accepted, and without effect here."""
+
+
+@dataclass(slots=True, eq=False)
+class Device:
+    """A logical device while it lives: its full name changes with this process's task."""
+
+    device_type: str
+    index: int
+    name: str
+    backend: ArrayBackend = NUMPY
+
+
+class Machine:
+    """The devices of one process. There is one instance, `MACHINE`.
+
+    Devices are split when the first of them is used; how they are split can be said until then.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()  # guards all fields below
+        self._job, self._task = LOCALHOST, 0
+        self._soft_placement = True
+        self._physical = [PhysicalDevice("/physical_device:CPU:0", "CPU")]
+        self._configurations: dict[PhysicalDevice, list[LogicalDeviceConfiguration]] = {}
+        self._devices: list[Device] = []
+        self._placed: dict[DeviceSpec | None, Device] = {}
+
+    def physical(self, device_type: str | None = None) -> list[PhysicalDevice]:
+        """Returns the physical devices, of one type or of all."""
+        return [d for d in self._physical if device_type in {None, d.device_type}]
+
+    def logical(self, device_type: str | None = None) -> list[LogicalDevice]:
+        """Returns the logical devices; from then on they cannot be split differently."""
+        is_local = self._job == LOCALHOST
+        return [
+            LogicalDevice(
+                f"/device:{d.device_type}:{d.index}" if is_local else d.name, d.device_type
+            )
+            for d in self._started()
+            if device_type in {None, d.device_type}
+        ]
+
+    def configure(
+        self, device: PhysicalDevice, configurations: Sequence[LogicalDeviceConfiguration]
+    ) -> None:
+        """Says into how many logical devices a physical one is split.
+
+        Raises:
+            RuntimeError: A device was used already.
+            ValueError: There is no such physical device.
+        """
+        with self._lock:
+            if self._devices:
+                raise RuntimeError(
+                    "Devices cannot be split after one of them was used. Call"
+                    " set_logical_device_configuration before any tensor is made."
+                )
+            if device not in self._physical:
+                raise ValueError(
+                    f"No physical device {device!r}. This machine has {self.physical()}."
+                )
+            self._configurations[device] = list(configurations)
+
+    def configuration(self, device: PhysicalDevice) -> list[LogicalDeviceConfiguration] | None:
+        """Returns how a physical device is split, None if that was not said."""
+        return self._configurations.get(device)
+
+    def set_task(self, job: str, task: int) -> None:
+        """Makes this process a member of a cluster: all its devices are renamed."""
+        with self._lock:
+            self._job, self._task = job, task
+            self._placed.clear()
+            for device in self._devices:
+                device.name = self._full_name(device.device_type, device.index)
+
+    @property
+    def soft_placement(self) -> bool:
+        """Whether a device that is not there is replaced by the CPU, silently."""
+        return self._soft_placement
+
+    @soft_placement.setter
+    def soft_placement(self, enabled: bool) -> None:
+        with self._lock:
+            self._soft_placement = bool(enabled)
+            self._placed.clear()
+
+    def place(self, spec: DeviceSpec | None) -> Device:
+        """Returns the device for an operation that asks for `spec`; None asks for nothing.
+
+        Raises:
+            InvalidArgumentError: It is another process's device, or it is not there and soft
+                placement is off.
+        """
+        found = self._placed.get(spec)
+        if found is None:
+            with self._lock:
+                found = self._placed[spec] = self._find(spec)
+        return found
+
+    def host(self) -> Device:
+        """Returns the first CPU, whose arrays are the host's."""
+        return self._started()[0]
+
+    def default_spec(self) -> DeviceSpec:
+        """Returns the full name of this process's first CPU."""
+        return DeviceSpec(self._job, 0, self._task, "CPU", 0)
+
+    def _find(self, spec: DeviceSpec | None) -> Device:
+        devices = self._started()
+        if spec is None:
+            return devices[0]
+        wanted = self.default_spec().make_merged_spec(spec)
+        if (wanted.job, wanted.replica, wanted.task) != (self._job, 0, self._task):
+            raise errors.InvalidArgumentError(
+                f"{wanted.to_string()} is unknown: this process has the devices of"
+                f" /job:{self._job}/replica:0/task:{self._task} only. Leave job and task out."
+            )
+        for device in devices:
+            if (device.device_type, device.index) == (wanted.device_type, wanted.device_index):
+                return device
+        if self._soft_placement:
+            return devices[0]
+        raise errors.InvalidArgumentError(
+            f"{wanted.to_string()} does not exist and soft placement is off. This process has"
+            f" {[device.name for device in devices]}."
+        )
+
+    def _started(self) -> list[Device]:
+        if not self._devices:
+            with self._lock:
+                self._devices = self._devices or self._split()
+        return self._devices
+
+    def _split(self) -> list[Device]:
+        types = [
+            physical.device_type
+            for physical in self._physical
+            for _ in self._configurations.get(physical) or [LogicalDeviceConfiguration()]
+        ]
+        indices = [types[:position].count(kind) for position, kind in enumerate(types)]
+        return [
+            Device(kind, index, self._full_name(kind, index))
+            for kind, index in zip(types, indices, strict=True)
+        ]
+
+    def _full_name(self, device_type: str, index: int) -> str:
+        return DeviceSpec(self._job, 0, self._task, device_type, index).to_string()
+
+
+MACHINE = Machine()
+
+_requested: ContextVar[DeviceSpec | None] = ContextVar("clustersim_device", default=None)
+
+
+class DeviceScope:
+    """`tf.device`: places what is made inside on the named device; scopes nest field by field.
+
+    Args:
+        device_name: A device name, a LogicalDevice or a DeviceSpec. None clears the outer scopes.
+
+    Raises:
+        RuntimeError: A function was given; eager code cannot place by function.
+        ValueError: On entering: the name cannot be understood.
+    """
+
+    def __init__(self, device_name: str | LogicalDevice | DeviceSpec | None) -> None:
+        if callable(device_name):
+            raise RuntimeError(  # noqa: TRY004  # TensorFlow's error
+                f"tf.device does not take a function ({device_name!r}). Give a device name."
+            )
+        self._device_name = device_name
+        self._tokens: list[Token[DeviceSpec | None]] = []
+
+    def __enter__(self) -> None:
+        self._tokens.append(_requested.set(self._merged()))
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        _requested.reset(self._tokens.pop())
+
+    def _merged(self) -> DeviceSpec | None:
+        if self._device_name is None:
+            return None
+        outer = _requested.get() or MACHINE.default_spec()
+        return outer.make_merged_spec(as_spec(self._device_name))
+
+
+def enter_device(spec: DeviceSpec) -> Token[DeviceSpec | None]:
+    """Makes a full device name current, at less cost than a `DeviceScope`; see `leave_device`."""
+    return _requested.set(spec)
+
+
+def leave_device(token: Token[DeviceSpec | None]) -> None:
+    """Restores what was current before `enter_device` returned `token`."""
+    _requested.reset(token)
+
+
+def as_spec(name: str | LogicalDevice | DeviceSpec | None) -> DeviceSpec:
+    """Returns the spec of a device name or device. Raises ValueError for a bad name."""
+    if isinstance(name, DeviceSpec):
+        return name
+    return DeviceSpec.from_string(name.name if isinstance(name, LogicalDevice) else name)
+
+
+def current_device() -> Device:
+    """Returns the device on which the current scope places things. Raises as `Machine.place`."""
+    return MACHINE.place(_requested.get())
+
+
+def requested_device() -> str:
+    """Returns the full name that the current scope asks for, '' outside of any."""
+    spec = _requested.get()
+    return "" if spec is None else spec.to_string()
+
+
+def canonicalize(name: str | LogicalDevice | None) -> str:
+    """Returns the full name that a strategy gives to `name`, whether the device exists or not.
+
+    What the name leaves open is taken from the current scope, then from this process's first CPU.
+    """
+    outer = MACHINE.default_spec().make_merged_spec(_requested.get() or DeviceSpec())
+    return outer.make_merged_spec(as_spec(name)).to_string()
+
+
+def set_local_task(job: str, task: int) -> None:
+    """Makes this process `job`, `task` in the names of its devices; a runtime calls it once."""
+    MACHINE.set_task(job, task)
+
+
+def list_physical_devices(device_type: str | None = None) -> list[PhysicalDevice]:
+    """Returns what the machine has, before it is split."""
+    return MACHINE.physical(device_type)
+
+
+def list_logical_devices(device_type: str | None = None) -> list[LogicalDevice]:
+    """Returns the devices that programs see."""
+    return MACHINE.logical(device_type)
+
+
+def set_logical_device_configuration(
+    device: PhysicalDevice, logical_devices: Sequence[LogicalDeviceConfiguration]
+) -> None:
+    """Splits a physical device; before any is used. Raises as `Machine.configure`."""
+    MACHINE.configure(device, logical_devices)
+
+
+def get_logical_device_configuration(
+    device: PhysicalDevice,
+) -> list[LogicalDeviceConfiguration] | None:
+    """Returns how a physical device is split, None if that was not said."""
+    return MACHINE.configuration(device)
+
+
+def get_soft_device_placement() -> bool:
+    """Returns whether a missing device is replaced by the CPU."""
+    return MACHINE.soft_placement
+
+
+def set_soft_device_placement(enabled: bool) -> None:  # noqa: FBT001  # TensorFlow's signature
+    """Says whether a missing device is replaced by the CPU, or is an error."""
+    MACHINE.soft_placement = enabled
