@@ -1,0 +1,72 @@
+"""`tf.function`: a marked pass-through. The function runs eagerly, each time, as written.
+
+A mark is enough for those who ask for "a tf.function" (TPUStrategy.run, ClusterCoordinator.schedule).
+
+Source: tensorflow/python/eager/polymorphic_function/polymorphic_function.py, 2.21.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import Any, Generic, ParamSpec, TypeVar, overload
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Function(Generic[P, R]):
+    """A function that was decorated with `tf.function`."""
+
+    def __init__(self, python_function: Callable[P, R]) -> None:
+        self._python_function = python_function
+        functools.update_wrapper(self, python_function)
+
+    @property
+    def python_function(self) -> Callable[P, R]:
+        """The function that was decorated."""
+        return self._python_function
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Calls the function."""
+        return self._python_function(*args, **kwargs)
+
+    def get_concrete_function(self, *args: object, **kwargs: object) -> "Function[P, R]":
+        """Returns this function: there is nothing to trace."""
+        del args, kwargs
+        return self
+
+    def __get__(self, instance: object, owner: type | None = None) -> "Function[..., R]":
+        if instance is None:
+            return self
+        return Function(functools.partial(self._python_function, instance))  # type: ignore[arg-type]  # one argument fewer
+
+
+@overload
+def function(func: Callable[P, R], **options: Any) -> Function[P, R]: ...
+@overload
+def function(func: None = None, **options: Any) -> Callable[[Callable[P, R]], Function[P, R]]: ...
+def function(func: Any = None, **options: Any) -> Any:
+    """Decorates a function, with or without options; they have no effect.
+
+    Raises:
+        TypeError: An option that TensorFlow does not have.
+    """
+    unknown = sorted(set(options) - _OPTIONS)
+    if unknown:
+        raise TypeError(f"tf.function has no option {unknown}. It has {sorted(_OPTIONS)}.")
+    return Function if func is None else Function(func)
+
+
+_OPTIONS = frozenset(
+    {
+        "input_signature",
+        "autograph",
+        "jit_compile",
+        "reduce_retracing",
+        "experimental_implements",
+        "experimental_autograph_options",
+        "experimental_attributes",
+        "experimental_relax_shapes",
+        "experimental_compile",
+        "experimental_follow_type_hints",
+    }
+)

@@ -1,0 +1,104 @@
+"""Nests: lists, tuples, named tuples and dicts around leaves, and how to walk them.
+
+A dict is walked in the order of its sorted keys, as in TensorFlow. Whatever is none of these is a
+leaf, None included. Knows nothing of tensors.
+
+Source: tensorflow/python/util/nest.py, 2.21.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+
+def is_nested(structure: object) -> bool:
+    """Returns whether `structure` is a list, tuple or mapping."""
+    return isinstance(structure, list | tuple | Mapping)
+
+
+def flatten(structure: object) -> list[Any]:
+    """Returns the leaves, in order."""
+    return list(_leaves(structure))
+
+
+def pack_sequence_as(structure: object, flat_sequence: Sequence[object]) -> Any:
+    """Returns a nest like `structure` with other leaves.
+
+    Raises:
+        ValueError: There are more or fewer leaves than `structure` has.
+    """
+    expected = len(flatten(structure))
+    if expected != len(flat_sequence):
+        raise ValueError(
+            f"{structure!r} has {expected} leaves, but {len(flat_sequence)} were given."
+        )
+    return _packed(structure, iter(flat_sequence))
+
+
+def map_structure(func: Callable[..., object], *structure: object, **kwargs: object) -> Any:
+    """Returns a nest of `func` of the leaves of nests of equal structure.
+
+    Raises:
+        TypeError: `func` is not callable, or the nests' types differ.
+        ValueError: No nest was given, or the nests' lengths or keys differ.
+    """
+    if not callable(func):
+        raise TypeError(f"func must be callable, not {func!r}.")
+    if not structure:
+        raise ValueError("map_structure needs at least one structure.")
+    if kwargs:
+        raise ValueError(f"Unknown keyword arguments {sorted(kwargs)}.")
+    first, *others = structure
+    for other in others:
+        assert_same_structure(first, other)
+    leaves = zip(*(flatten(one) for one in structure), strict=True)
+    return _packed(first, iter([func(*each) for each in leaves]))
+
+
+def assert_same_structure(nest1: object, nest2: object) -> None:
+    """Raises ValueError or TypeError unless both nests have the same types, lengths and keys."""
+    if is_nested(nest1) != is_nested(nest2):
+        raise ValueError(f"The two structures do not nest alike: {nest1!r} and {nest2!r}.")
+    if not is_nested(nest1):
+        return
+    if isinstance(nest1, Mapping) and isinstance(nest2, Mapping):
+        if set(nest1) != set(nest2):
+            raise ValueError(f"The keys differ: {sorted(nest1)} and {sorted(nest2)}.")
+    elif type(nest1) is not type(nest2):
+        raise TypeError(f"The types differ: {type(nest1).__name__} and {type(nest2).__name__}.")
+    ours, theirs = list(_children(nest1)), list(_children(nest2))
+    if len(ours) != len(theirs):
+        raise ValueError(f"The lengths differ: {len(ours)} and {len(theirs)}.")
+    for one, other in zip(ours, theirs, strict=True):
+        assert_same_structure(one, other)
+
+
+def like(structure: Any, children: Sequence[object]) -> Any:
+    """Returns a nest of the same type with other direct children, in walking order."""
+    if isinstance(structure, Mapping):
+        by_key = dict(zip(sorted(structure), children, strict=True))
+        return type(structure)((key, by_key[key]) for key in structure)  # type: ignore[call-arg]
+    if isinstance(structure, tuple) and hasattr(structure, "_fields"):
+        make: Callable[..., object] = type(structure)
+        return make(*children)
+    return list(children) if isinstance(structure, list) else tuple(children)
+
+
+def _children(structure: object) -> Iterator[object]:
+    if isinstance(structure, Mapping):
+        return (structure[key] for key in sorted(structure))
+    assert isinstance(structure, list | tuple)  # noqa: S101  # callers asked `is_nested`
+    return iter(structure)
+
+
+def _leaves(structure: object) -> Iterator[object]:
+    if not is_nested(structure):
+        yield structure
+        return
+    for child in _children(structure):
+        yield from _leaves(child)
+
+
+def _packed(structure: object, leaves: Iterator[object]) -> object:
+    if not is_nested(structure):
+        return next(leaves)
+    return like(structure, [_packed(child, leaves) for child in _children(structure)])

@@ -1,0 +1,428 @@
+"""`Tensor`: an immutable array on a device, its operators, and what can become one.
+
+Every operation goes through `apply`: it runs on the current device, takes its inputs there, and
+turns the array library's complaint about shapes into TensorFlow's. Whatever is not a tensor but
+stands for one (variables, per-replica values) has a method `__tensor__`, and inherits `Operators`.
+Named functions are in `ops`.
+
+Source: tensorflow/python/framework/ops.py and tensor_conversion.py, 2.21.
+"""
+
+import operator
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from clustersim import errors
+from clustersim.devices.array import NativeArray
+from clustersim.devices.simulated import Device, current_device
+from clustersim.values import dtypes
+from clustersim.values.dtypes import DType
+from clustersim.values.shapes import TensorShape
+
+# TensorFlow computes silently with infinities and wraps integers; NumPy would warn.
+_QUIET: dict[str, Any] = {"all": "ignore"}
+
+Function: TypeAlias = Callable[..., NativeArray]
+"""From native arrays to a native array."""
+
+
+class TensorLike:
+    """Stands for a tensor: `__tensor__` returns the one that it is at this moment."""
+
+    __slots__ = ()
+
+    def __tensor__(self) -> "Tensor":
+        """Returns the tensor; may raise ValueError where there is none."""
+        raise NotImplementedError
+
+
+class Operators(TensorLike):
+    """Python's operators for whatever has `__tensor__`. The other side takes this side's dtype."""
+
+    __slots__ = ()
+    __array_priority__ = 100  # an ndarray on the left leaves the operation to us
+
+    def __add__(self, other: object) -> "Tensor":
+        return _binary(operator.add, self, other)
+
+    def __radd__(self, other: object) -> "Tensor":
+        return _reflected(operator.add, self, other)
+
+    def __sub__(self, other: object) -> "Tensor":
+        return _binary(operator.sub, self, other)
+
+    def __rsub__(self, other: object) -> "Tensor":
+        return _reflected(operator.sub, self, other)
+
+    def __mul__(self, other: object) -> "Tensor":
+        return _binary(operator.mul, self, other)
+
+    def __rmul__(self, other: object) -> "Tensor":
+        return _reflected(operator.mul, self, other)
+
+    def __truediv__(self, other: object) -> "Tensor":
+        return _binary(true_divide, self, other)
+
+    def __rtruediv__(self, other: object) -> "Tensor":
+        return _reflected(true_divide, self, other)
+
+    def __floordiv__(self, other: object) -> "Tensor":
+        return _binary(floor_divide, self, other)
+
+    def __rfloordiv__(self, other: object) -> "Tensor":
+        return _reflected(floor_divide, self, other)
+
+    def __mod__(self, other: object) -> "Tensor":
+        return _binary(floor_mod, self, other)
+
+    def __rmod__(self, other: object) -> "Tensor":
+        return _reflected(floor_mod, self, other)
+
+    def __pow__(self, other: object) -> "Tensor":
+        return _binary(operator.pow, self, other)
+
+    def __rpow__(self, other: object) -> "Tensor":
+        return _reflected(operator.pow, self, other)
+
+    def __matmul__(self, other: object) -> "Tensor":
+        return _binary(operator.matmul, self, other)
+
+    def __rmatmul__(self, other: object) -> "Tensor":
+        return _reflected(operator.matmul, self, other)
+
+    def __and__(self, other: object) -> "Tensor":
+        return _binary(operator.and_, self, other)
+
+    def __or__(self, other: object) -> "Tensor":
+        return _binary(operator.or_, self, other)
+
+    def __xor__(self, other: object) -> "Tensor":
+        return _binary(operator.xor, self, other)
+
+    def __lt__(self, other: object) -> "Tensor":
+        return _binary(operator.lt, self, other)
+
+    def __le__(self, other: object) -> "Tensor":
+        return _binary(operator.le, self, other)
+
+    def __gt__(self, other: object) -> "Tensor":
+        return _binary(operator.gt, self, other)
+
+    def __ge__(self, other: object) -> "Tensor":
+        return _binary(operator.ge, self, other)
+
+    def __eq__(self, other: object) -> Any:
+        return False if other is None else _binary(operator.eq, self, other)
+
+    def __ne__(self, other: object) -> Any:
+        return True if other is None else _binary(operator.ne, self, other)
+
+    def __hash__(self) -> int:
+        kind = type(self).__name__
+        raise TypeError(f"{kind} is unhashable. Instead, use {kind.lower()}.ref() as the key.")
+
+    def __neg__(self) -> "Tensor":
+        return apply(operator.neg, self.__tensor__())
+
+    def __invert__(self) -> "Tensor":
+        return apply(operator.invert, self.__tensor__())
+
+    def __abs__(self) -> "Tensor":
+        return apply(operator.abs, self.__tensor__())
+
+    def __getitem__(self, key: object) -> "Tensor":
+        index = _index(key)
+        try:
+            return apply(lambda array: array[index], self.__tensor__())
+        except IndexError as error:
+            raise errors.InvalidArgumentError(
+                f"Index {key!r} does not fit shape {self.__tensor__().shape}: {error}."
+            ) from error
+
+    def ref(self) -> "Reference":
+        """Returns a hashable stand-in, equal to those of the same object."""
+        return Reference(self)
+
+
+class Reference:
+    """A hashable stand-in for a tensor or a variable, which are not hashable themselves."""
+
+    __slots__ = ("_object",)
+
+    def __init__(self, referred: object) -> None:
+        self._object = referred
+
+    def deref(self) -> Any:
+        """Returns the object."""
+        return self._object
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Reference) and self._object is other._object
+
+    def __hash__(self) -> int:
+        return id(self._object)
+
+
+class Tensor(Operators):
+    """An array that never changes, on one device.
+
+    Args:
+        array: A native array of the device's backend; the tensor owns it from now on.
+        device: Where it lives.
+    """
+
+    __slots__ = ("__weakref__", "_array", "_device")
+
+    def __init__(self, array: NativeArray, device: Device) -> None:
+        self._array = array
+        self._device = device
+
+    def __tensor__(self) -> "Tensor":
+        return self
+
+    @property
+    def dtype(self) -> DType:
+        """The element type."""
+        return dtypes.of_numpy(self._array.dtype)
+
+    @property
+    def shape(self) -> TensorShape:
+        """The shape, fully known."""
+        return TensorShape.of_array(self._array.shape)
+
+    def get_shape(self) -> TensorShape:
+        """Returns the shape."""
+        return self.shape
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return int(self._array.ndim)
+
+    @property
+    def device(self) -> str:
+        """The full name of the device."""
+        return self._device.name
+
+    def numpy(self) -> Any:
+        """Returns a NumPy array of its own; a NumPy scalar for a scalar, bytes for a string."""
+        host = self.host()
+        return host[()] if host.ndim == 0 else host.copy()
+
+    def host(self) -> npt.NDArray[Any]:
+        """Returns the array in host memory, which the caller must not change."""
+        return self._device.backend.to_host(self._array)
+
+    def on(self, device: Device) -> NativeArray:
+        """Returns the native array on `device`, which the caller must not change."""
+        if device is self._device or device.backend is self._device.backend:
+            return self._array
+        return device.backend.from_host(self.host())
+
+    def __array__(
+        self,
+        dtype: npt.DTypeLike | None = None,
+        copy: bool | None = None,  # noqa: FBT001  # NumPy's
+    ) -> npt.NDArray[Any]:
+        host = self.host()
+        if copy is False and dtype in {None, host.dtype}:
+            return host
+        return np.array(host, dtype=dtype)
+
+    def __bool__(self) -> bool:
+        return bool(self._only())
+
+    def __int__(self) -> int:
+        return int(self._only())
+
+    def __float__(self) -> float:
+        return float(self._only())
+
+    def __complex__(self) -> complex:
+        return complex(self._only())
+
+    def __index__(self) -> int:
+        return operator.index(self._only())
+
+    def __format__(self, spec: str) -> str:
+        return format(self.numpy(), spec) if self.ndim == 0 else format(str(self), spec)
+
+    def __len__(self) -> int:
+        if self.ndim == 0:
+            raise TypeError("Scalar tensor has no `len()`.")
+        return int(self._array.shape[0])
+
+    def __iter__(self) -> Iterator["Tensor"]:
+        if self.ndim == 0:
+            raise TypeError("Cannot iterate over a scalar tensor.")
+        return (self[i] for i in range(len(self)))
+
+    def _only(self) -> Any:
+        host = self.host()
+        if host.size != 1:
+            raise ValueError(
+                f"A tensor of shape {self.shape} has no single truth value or number. Reduce it"
+                " first, for example with tf.reduce_sum."
+            )
+        return host.reshape(-1)[0]
+
+    def __str__(self) -> str:
+        return f"tf.Tensor({self.host()}, shape={self.shape}, dtype={self.dtype.name})"
+
+    def __repr__(self) -> str:
+        shown = value_text(self.host())
+        return f"<tf.Tensor: shape={self.shape}, dtype={self.dtype.name}, numpy={shown}>"
+
+
+def value_text(host: npt.NDArray[Any]) -> str:
+    """Returns how TensorFlow prints a value inside a repr."""
+    if host.ndim:
+        return repr(host)
+    return repr(host[()]) if host.dtype.kind == "O" else str(host[()])
+
+
+def is_tensor(value: object) -> bool:
+    """Returns whether `value` is a tensor or stands for one."""
+    return isinstance(value, Operators)
+
+
+def convert(value: object, dtype: DType | None = None) -> Tensor:
+    """Returns `value` as a tensor; a tensor is returned as it is, anything else goes to the device.
+
+    Args:
+        value: A tensor, what stands for one, a Python or NumPy value, or a nested list of these.
+        dtype: What the elements must be. None: what they are.
+
+    Raises:
+        TypeError: The value cannot be taken as `dtype`.
+        ValueError: It is a tensor of another dtype, ragged, or nothing a tensor can hold.
+    """
+    if isinstance(value, TensorLike):
+        tensor = value.__tensor__()
+        if dtype is not None and tensor.dtype is not dtype:
+            raise ValueError(
+                f"Tensor conversion requested dtype {dtype.name} for Tensor with dtype"
+                f" {tensor.dtype.name}: {tensor!r}. Cast it first, with tf.cast."
+            )
+        return tensor
+    if isinstance(value, list | tuple) and _holds_tensor(value):
+        return _stacked(value, dtype)
+    return make(dtypes.to_host_array(value, dtype))
+
+
+def make(host: npt.NDArray[Any]) -> Tensor:
+    """Returns a tensor on the current device of a host array that nobody else will change."""
+    device = current_device()
+    return Tensor(device.backend.from_host(host), device)
+
+
+def apply(function: Function, *inputs: Tensor, device: Device | None = None) -> Tensor:
+    """Returns the tensor of `function` of the inputs' arrays, computed on the current device or `device`.
+
+    Raises:
+        InvalidArgumentError: The array library refuses the shapes.
+    """
+    device = device or current_device()
+    arrays = [tensor.on(device) for tensor in inputs]
+    try:
+        with np.errstate(**_QUIET):
+            result = function(*arrays)
+    except ValueError as error:
+        shapes = " and ".join(str(tensor.shape) for tensor in inputs)
+        raise errors.InvalidArgumentError(f"Incompatible shapes {shapes}: {error}.") from error
+    return Tensor(device.backend.xp.asarray(result), device)
+
+
+def namespace() -> Any:
+    """Returns the array functions of the current device."""
+    return current_device().backend.xp
+
+
+def same_dtype(x: object, y: object) -> tuple[Tensor, Tensor]:
+    """Returns both as tensors of one dtype: that of the first that is a tensor.
+
+    Raises:
+        InvalidArgumentError: Both are tensors, of different dtypes.
+        TypeError: The other value cannot be taken as that dtype.
+    """
+    if not isinstance(x, TensorLike) and isinstance(y, TensorLike):
+        second = convert(y)
+        return convert(x, second.dtype), second
+    first = convert(x)
+    if not isinstance(y, TensorLike):
+        return first, convert(y, first.dtype)
+    second = convert(y)
+    if first.dtype is not second.dtype:
+        raise errors.InvalidArgumentError(
+            f"Cannot combine a tensor of type {first.dtype.name} with one of type"
+            f" {second.dtype.name}. Cast one of them, with tf.cast."
+        )
+    return first, second
+
+
+def true_divide(x: NativeArray, y: NativeArray) -> NativeArray:
+    """Divides; small integers as float32, the other integers as float64."""
+    if x.dtype.kind in "iu":
+        wide = np.float32 if x.dtype.itemsize < 4 else np.float64
+        return x.astype(wide) / y.astype(wide)
+    return x / y
+
+
+def floor_divide(x: NativeArray, y: NativeArray) -> NativeArray:
+    """Divides and rounds down; integers must not be divided by zero."""
+    _refuse_zero(y)
+    return x // y
+
+
+def floor_mod(x: NativeArray, y: NativeArray) -> NativeArray:
+    """Returns the rest of `floor_divide`."""
+    _refuse_zero(y)
+    return x % y
+
+
+def _refuse_zero(divisor: NativeArray) -> None:
+    if divisor.dtype.kind in "iu" and (divisor == 0).any():
+        raise errors.InvalidArgumentError("Integer division by zero.")
+
+
+def _binary(function: Function, x: object, y: object) -> Tensor:
+    return apply(function, *same_dtype(x, y))
+
+
+def _reflected(function: Function, x: object, y: object) -> Tensor:
+    return apply(function, *same_dtype(y, x))
+
+
+def _index(key: object) -> Any:
+    if isinstance(key, tuple):
+        return tuple(_index(part) for part in key)
+    if isinstance(key, slice):
+        return slice(_bound(key.start), _bound(key.stop), _bound(key.step))
+    return convert(key).host() if isinstance(key, TensorLike) else key
+
+
+def _bound(value: object) -> Any:
+    return int(convert(value)) if isinstance(value, TensorLike) else value
+
+
+def _holds_tensor(value: object) -> bool:
+    if isinstance(value, list | tuple):
+        return any(_holds_tensor(item) for item in value)
+    return isinstance(value, TensorLike)
+
+
+def _first_dtype(value: object) -> DType | None:
+    if isinstance(value, list | tuple):
+        found = (_first_dtype(item) for item in value)
+        return next((dtype for dtype in found if dtype is not None), None)
+    return convert(value).dtype if isinstance(value, TensorLike) else None
+
+
+def _stacked(values: list[Any] | tuple[Any, ...], dtype: DType | None) -> Tensor:
+    want = dtype or _first_dtype(values)
+    parts = [convert(value, want) for value in values]
+    xp = namespace()
+    return apply(lambda *arrays: xp.stack(arrays), *parts)

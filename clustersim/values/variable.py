@@ -1,0 +1,372 @@
+"""`Variable`: a tensor that can be replaced, on one device.
+
+`Variable(...)` inside a strategy's scope returns what that strategy makes of the request (a
+`VariableRecipe`): see `distributed_variable` for those of many components.
+
+Source: tensorflow/python/ops/resource_variable_ops.py, 2.21; cases `one_15`, `one_19`.
+"""
+
+import enum
+import inspect
+import operator
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields
+from typing import Any, Self, TypeVar
+
+import numpy.typing as npt
+
+from clustersim.devices.simulated import current_device
+from clustersim.values import scope
+from clustersim.values.dtypes import DType, as_dtype
+from clustersim.values.shapes import ShapeLike, TensorShape
+from clustersim.values.tensor import (
+    Function,
+    Operators,
+    Tensor,
+    apply,
+    convert,
+    value_text,
+)
+
+_T = TypeVar("_T")
+
+
+class VariableSynchronization(enum.Enum):
+    """When the components of a variable are brought together."""
+
+    AUTO = 0
+    NONE = 1
+    ON_WRITE = 2
+    ON_READ = 3
+
+
+class VariableAggregation(enum.Enum):
+    """How what the replicas have becomes one value."""
+
+    NONE = 0
+    SUM = 1
+    MEAN = 2
+    ONLY_FIRST_REPLICA = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VariableRecipe:
+    """What a program asked for when it wrote `tf.Variable(...)`.
+
+    Raises:
+        ValueError: There is no initial value, or a setting is no member of its enum.
+    """
+
+    initial_value: Any
+    """A value, or a function without arguments that returns it."""
+    trainable: bool | None = None
+    name: str | None = None
+    dtype: DType | None = None
+    synchronization: VariableSynchronization = VariableSynchronization.AUTO
+    aggregation: VariableAggregation = VariableAggregation.NONE
+    shape: TensorShape | None = None
+
+    def __post_init__(self) -> None:
+        if self.initial_value is None:
+            raise ValueError("A variable needs an `initial_value`, a value or a function.")
+        for field, kind in (
+            ("synchronization", VariableSynchronization),
+            ("aggregation", VariableAggregation),
+        ):
+            value = getattr(self, field)
+            if not isinstance(value, kind):
+                raise ValueError(  # noqa: TRY004  # TensorFlow's error
+                    f"Invalid variable {field}: {value!r}. Give one of"
+                    f" {[f'tf.{kind.__name__}.{member.name}' for member in kind]}."
+                )
+        if self.trainable and self.synchronization is VariableSynchronization.ON_READ:
+            raise ValueError(
+                "A variable with synchronization ON_READ cannot be trainable. Leave `trainable` out."
+            )
+
+    def initial_tensor(self) -> Tensor:
+        """Returns the initial value on the current device; calls it if it is a function."""
+        value = self.initial_value() if callable(self.initial_value) else self.initial_value
+        return apply(lambda array: array, convert(value, self.dtype))
+
+    @property
+    def is_trainable(self) -> bool:
+        """Whether the variable counts as trainable: yes, unless said or synchronized on read."""
+        if self.trainable is None:
+            return self.synchronization is not VariableSynchronization.ON_READ
+        return self.trainable
+
+
+class _MadeByStrategy(type):
+    """Lets the current strategy make what `Variable(...)` asks for."""
+
+    def __call__(cls: type[_T], *args: Any, **kwargs: Any) -> _T:
+        mode = scope.current()
+        if cls is not Variable or mode is None:
+            return super().__call__(*args, **kwargs)  # type: ignore[misc, no-any-return]
+        made: _T = mode.replicas.create_variable(_recipe_of_call(args, kwargs))
+        return made
+
+
+class Variable(Operators, metaclass=_MadeByStrategy):
+    """A tensor that can be replaced; all operators work on its present value.
+
+    Args:
+        initial_value: The first value, or a function that returns it. Fixes shape and dtype.
+        trainable: Whether an optimizer should change it.
+        name: What it is called; ':0' is appended.
+        dtype: What the initial value is converted to.
+        synchronization: Under a strategy of many replicas, when components are brought together.
+        aggregation: Under such a strategy, how.
+        shape: Which shapes may be assigned. Default: that of the initial value.
+        validate_shape: Accepted, and without effect; so are the other arguments not named here.
+
+    Raises:
+        ValueError: As `VariableRecipe`, or the initial value is no tensor.
+    """
+
+    def __init__(  # noqa: PLR0913, PLR0917  # TensorFlow's signature
+        self,
+        initial_value: Any = None,
+        trainable: bool | None = None,  # noqa: FBT001
+        validate_shape: bool = True,  # noqa: FBT001, FBT002
+        caching_device: object = None,
+        name: str | None = None,
+        variable_def: object = None,
+        dtype: object = None,
+        import_scope: object = None,
+        constraint: object = None,
+        synchronization: VariableSynchronization = VariableSynchronization.AUTO,
+        aggregation: VariableAggregation = VariableAggregation.NONE,
+        shape: ShapeLike = None,
+    ) -> None:
+        del validate_shape, caching_device, variable_def, import_scope, constraint
+        recipe = VariableRecipe(
+            initial_value=initial_value,
+            trainable=trainable,
+            name=name,
+            dtype=None if dtype is None else as_dtype(dtype),
+            synchronization=synchronization,
+            aggregation=aggregation,
+            shape=None if shape is None else TensorShape(shape),
+        )
+        self._set_up(recipe, recipe.initial_tensor(), recipe.name or "Variable")
+
+    def _set_up(self, recipe: VariableRecipe, value: Tensor, name: str) -> None:
+        self._recipe = recipe
+        self._name = f"{name}:0"
+        self._device = current_device()
+        self._lock = threading.Lock()  # guards the change from one _value to the next
+        self._value = value
+        self._shape = recipe.shape or value.shape
+        self._container: weakref.ref[Variable] | None = None
+
+    # -- what it is -----------------------------------------------------------------------------
+
+    @property
+    def name(self) -> str:
+        """What it is called, with ':0' behind."""
+        return self._name
+
+    @property
+    def dtype(self) -> DType:
+        """The element type."""
+        return self._value.dtype
+
+    @property
+    def shape(self) -> TensorShape:
+        """The shape."""
+        return self._shape
+
+    @property
+    def device(self) -> str:
+        """The full name of the device it lives on."""
+        return self._device.name
+
+    @property
+    def trainable(self) -> bool:
+        """Whether an optimizer should change it."""
+        return self._recipe.is_trainable
+
+    @property
+    def synchronization(self) -> VariableSynchronization:
+        """When components are brought together."""
+        return self._recipe.synchronization
+
+    @property
+    def aggregation(self) -> VariableAggregation:
+        """How components are brought together."""
+        return self._recipe.aggregation
+
+    @property
+    def container(self) -> "Variable | None":
+        """The variable of which this one is a component, if it is one."""
+        return None if self._container is None else self._container()
+
+    def belongs_to(self, container: "Variable") -> None:
+        """Makes this variable a component of another, which owns it from now on."""
+        self._container = weakref.ref(container)
+
+    # -- reading --------------------------------------------------------------------------------
+
+    def __tensor__(self) -> Tensor:
+        return self._value
+
+    def value(self) -> Tensor:
+        """Returns the present value."""
+        return self._value
+
+    def read_value(self) -> Tensor:
+        """Returns the present value."""
+        return self._value
+
+    def numpy(self) -> Any:
+        """Returns the present value as NumPy has it."""
+        return self.read_value().numpy()
+
+    def __array__(
+        self,
+        dtype: npt.DTypeLike | None = None,
+        copy: bool | None = None,  # noqa: FBT001  # NumPy's signature
+    ) -> npt.NDArray[Any]:
+        return self.read_value().__array__(dtype, copy)
+
+    def __float__(self) -> float:
+        return float(self._value)
+
+    def __int__(self) -> int:
+        return int(self._value)
+
+    def __bool__(self) -> bool:
+        return bool(self._value)
+
+    def __iter__(self) -> Iterator[Tensor]:
+        raise TypeError("A Variable is not iterable. Iterate over its value().")
+
+    # -- writing --------------------------------------------------------------------------------
+
+    def assign(
+        self,
+        value: object,
+        use_locking: bool = False,  # noqa: FBT001, FBT002  # TensorFlow's signature
+        name: str | None = None,
+        read_value: bool = True,  # noqa: FBT001, FBT002
+    ) -> Any:
+        """Replaces the value.
+
+        Raises:
+            ValueError: The shape or the dtype of a tensor differs.
+            TypeError: The value cannot be taken as this dtype.
+        """
+        del use_locking, name, read_value
+        return self._write(set_component, value)
+
+    def assign_add(
+        self,
+        delta: object,
+        use_locking: bool = False,  # noqa: FBT001, FBT002  # TensorFlow's signature
+        name: str | None = None,
+        read_value: bool = True,  # noqa: FBT001, FBT002
+    ) -> Any:
+        """Adds to the value. Raises as `assign`."""
+        del use_locking, name, read_value
+        return self._write(add_to_component, delta)
+
+    def assign_sub(
+        self,
+        delta: object,
+        use_locking: bool = False,  # noqa: FBT001, FBT002  # TensorFlow's signature
+        name: str | None = None,
+        read_value: bool = True,  # noqa: FBT001, FBT002
+    ) -> Any:
+        """Subtracts from the value. Raises as `assign`."""
+        del use_locking, name, read_value
+        return self._write(subtract_from_component, delta)
+
+    def _write(self, change: "Change", value: object) -> Any:
+        return change(self, value)
+
+    def replace(self, value: object) -> Self:
+        """Replaces this component's value; what `assign` comes down to."""
+        tensor = self._fitting(value)
+        if not self._shape.is_compatible_with(tensor.shape):
+            raise ValueError(
+                f"Cannot assign value to variable '{self.name}': Shape mismatch. The variable shape"
+                f" {self._shape}, and the assigned value shape {tensor.shape} are incompatible."
+            )
+        on_device = Tensor(tensor.on(self._device), self._device)
+        with self._lock:
+            self._value = on_device
+        return self
+
+    def combine(self, function: Function, value: object) -> Self:
+        """Replaces this component's value by `function` of it and `value`, as one step."""
+        tensor = self._fitting(value)
+        with self._lock:
+            combined = apply(function, self._value, tensor, device=self._device)
+            if combined.shape != self._value.shape:
+                raise ValueError(
+                    f"Cannot change variable '{self.name}' of shape {self._shape} by a value of"
+                    f" shape {tensor.shape}."
+                )
+            self._value = combined
+        return self
+
+    def _fitting(self, value: object) -> Tensor:
+        return convert(value, self.dtype)
+
+    def __repr__(self) -> str:
+        shown = value_text(self._value.host())
+        return (
+            f"<tf.Variable '{self.name}' shape={self.shape} dtype={self.dtype.name}, numpy={shown}>"
+        )
+
+
+Change = Callable[[Variable, object], Variable]
+"""One write to one component."""
+
+
+def set_component(component: Variable, value: object) -> Variable:
+    """Replaces the value."""
+    return component.replace(value)
+
+
+def add_to_component(component: Variable, delta: object) -> Variable:
+    """Adds to the value."""
+    return component.combine(operator.add, delta)
+
+
+def subtract_from_component(component: Variable, delta: object) -> Variable:
+    """Subtracts from the value."""
+    return component.combine(operator.sub, delta)
+
+
+def plain_variable(
+    recipe: VariableRecipe, *, value: Tensor | None = None, name: str = ""
+) -> Variable:
+    """Returns a variable of one component on the current device, whatever strategy is entered.
+
+    Args:
+        recipe: What was asked for.
+        value: The first value. None: the recipe's.
+        name: Replaces the recipe's name.
+    """
+    made = Variable.__new__(Variable)
+    first = recipe.initial_tensor() if value is None else apply(lambda array: array, value)
+    made._set_up(recipe, first, name or recipe.name or "Variable")  # noqa: SLF001  # its own module
+    return made
+
+
+def _recipe_of_call(args: tuple[Any, ...], kwargs: dict[str, Any]) -> VariableRecipe:
+    """Returns the recipe for `Variable(*args, **kwargs)`, without making a variable."""
+    given = inspect.signature(Variable.__init__).bind(None, *args, **kwargs).arguments
+    asked = {
+        field.name: given[field.name] for field in fields(VariableRecipe) if field.name in given
+    }
+    if asked.get("dtype") is not None:
+        asked["dtype"] = as_dtype(asked["dtype"])
+    if asked.get("shape") is not None:
+        asked["shape"] = TensorShape(asked["shape"])
+    return VariableRecipe(**{"initial_value": None} | asked)
