@@ -19,6 +19,8 @@ class StepFinished(Event):
 
     duration_s: float
     """From entering to leaving, collectives and input inside it included."""
+    blocked_s: float = 0.0
+    """How much of it was spent in collectives and waiting for input."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
