@@ -1,0 +1,497 @@
+"""`Dataset`: a stream of elements that can be started again, and its transformations.
+
+A dataset is a function that starts a stream of rows, the spec of its elements, its cardinality and
+its options; a transformation wraps the function (see `flow`) and says what becomes of the rest.
+Nothing is computed before somebody iterates, except that a mapped function is called once on made-up
+values to learn what it returns, where TensorFlow traces it.
+
+Source: tensorflow/python/data/ops/dataset_ops.py and neighbours, 2.21; cases `input_01`..`input_09`.
+"""
+
+# ruff: noqa: ARG002, ARG004, FBT001, FBT002  # TensorFlow's signatures
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain, islice, takewhile
+from typing import Any
+
+import numpy as np
+
+from clustersim import errors
+from clustersim.data import cardinality, flow
+from clustersim.data.elements import (
+    DatasetSpec,
+    Row,
+    arguments,
+    checked_row,
+    element,
+    map_shapes,
+    normalized,
+    probed,
+    result_of,
+    row_of,
+    spec_of,
+)
+from clustersim.data.flow import Rows
+from clustersim.data.iterator import DatasetIterator
+from clustersim.data.options import Options
+from clustersim.data.prefetch import Prefetch
+from clustersim.values import nest
+from clustersim.values.array_ops import constant
+from clustersim.values.dtypes import as_dtype, int64
+from clustersim.values.shapes import TensorShape, TensorSpec
+from clustersim.values.tensor import Tensor, convert
+
+AUTOTUNE = -1
+
+_AUTOTUNED_PREFETCH = 2
+"""What AUTOTUNE comes to for `prefetch`: one item in use, the next ones ready."""
+
+Function = Callable[..., Any]
+
+
+class Dataset:
+    """A stream of elements. Made by the `from_...` functions and by transformations.
+
+    Args:
+        rows: Starts the stream.
+        element_spec: A nest of specs: shape and dtype of each leaf.
+        num_elements: How many elements there are, or a constant of `cardinality`.
+        options: What was set with `with_options`.
+    """
+
+    def __init__(
+        self,
+        rows: Rows,
+        element_spec: Any,
+        *,
+        num_elements: int = cardinality.UNKNOWN,
+        options: Options | None = None,
+    ) -> None:
+        self.rows = rows
+        self._element_spec = element_spec
+        self.num_elements = num_elements
+        self._options = options or Options()
+
+    # -- sources --------------------------------------------------------------------------------
+
+    @staticmethod
+    def from_tensors(tensors: Any, name: str | None = None) -> "Dataset":
+        """Returns a dataset of one element."""
+        value = normalized(tensors)
+        row = tuple(nest.flatten(value))
+        return Dataset(lambda: iter([row]), spec_of(value), num_elements=1)
+
+    @staticmethod
+    def from_tensor_slices(tensors: Any, name: str | None = None) -> "Dataset":
+        """Returns a dataset of the rows of an array, or of a nest of arrays of equal length.
+
+        Raises:
+            ValueError: An array has no rows, or the lengths differ.
+        """
+        value = normalized(tensors)
+        arrays = tuple(nest.flatten(value))
+        lengths = {array.shape[:1] for array in arrays}
+        if lengths == {()} or () in lengths:
+            raise ValueError(
+                f"from_tensor_slices needs arrays with rows; {tensors!r} is or holds a scalar. Use"
+                " from_tensors for a single element."
+            )
+        if len(lengths) != 1:
+            raise ValueError(
+                f"The arrays have different lengths: {[len(array) for array in arrays]}. Give them"
+                " the same number of rows."
+            )
+        spec = map_shapes(spec_of(value), lambda shape: shape[1:])
+        return Dataset(lambda: flow.slices(arrays), spec, num_elements=len(arrays[0]))
+
+    @staticmethod
+    def from_generator(
+        generator: Callable[..., Any],
+        output_types: Any = None,
+        output_shapes: Any = None,
+        args: Sequence[object] | None = None,
+        output_signature: Any = None,
+        name: str | None = None,
+    ) -> "Dataset":
+        """Returns a dataset of what `generator(*args)` yields, each checked against the signature.
+
+        Raises:
+            TypeError: `generator` is not callable, or no signature was given.
+        """
+        if not callable(generator):
+            raise TypeError(f"`generator` must be callable, not {generator!r}.")
+        if output_signature is None and output_types is None:
+            raise TypeError("from_generator needs `output_signature` (or `output_types`).")
+        spec = output_signature
+        if spec is None:
+            spec = nest.map_structure(lambda kind: TensorSpec(None, kind), output_types)
+            if output_shapes is not None:
+                shapes = _shapes_like(output_types, output_shapes)
+                spec = nest.map_structure(
+                    lambda one, shape: TensorSpec(shape, one.dtype), spec, shapes
+                )
+        given = tuple(convert(arg).numpy() for arg in args or ())
+        return Dataset(lambda: (checked_row(value, spec) for value in generator(*given)), spec)
+
+    @staticmethod
+    def range(*args: int, output_type: object = int64, name: str | None = None) -> "Dataset":
+        """Returns a dataset of whole numbers, as Python's `range`; int64.
+
+        Raises:
+            ValueError: There is no argument, or there are more than three.
+        """
+        if not 1 <= len(args) <= 3:
+            raise ValueError(f"Dataset.range takes 1 to 3 numbers, not {len(args)}.")
+        numbers = range(*(int(convert(arg)) for arg in args))
+        dtype = as_dtype(output_type)
+        kind = dtype.as_numpy_dtype
+        return Dataset(
+            lambda: ((np.asarray(number, kind),) for number in numbers),
+            TensorSpec((), dtype),
+            num_elements=len(numbers),
+        )
+
+    @staticmethod
+    def zip(*args: Any, datasets: Any = None, name: str | None = None) -> "Dataset":
+        """Returns a dataset of nests with one element of each; ends with the shortest.
+
+        Raises:
+            TypeError: No dataset was given.
+        """
+        if datasets is None:
+            if not args:
+                raise TypeError("Dataset.zip needs datasets: zip(a, b) or zip((a, b)).")
+            datasets = args[0] if len(args) == 1 else args
+        parts: list[Dataset] = nest.flatten(datasets)
+        spec = nest.map_structure(lambda part: part.element_spec, datasets)
+
+        def rows() -> Iterator[Row]:
+            streams = [part.rows() for part in parts]
+            return (tuple(chain.from_iterable(group)) for group in zip(*streams, strict=False))
+
+        count = cardinality.zipped([part.num_elements for part in parts])
+        return Dataset(rows, spec, num_elements=count, options=_merged(parts))
+
+    # -- what it is -----------------------------------------------------------------------------
+
+    @property
+    def element_spec(self) -> Any:
+        """A nest of specs: shape and dtype of each leaf of an element."""
+        return self._element_spec
+
+    def cardinality(self) -> Tensor:
+        """Returns the number of elements: int64, -1 infinite, -2 unknown."""
+        return constant(self.num_elements, int64)
+
+    def options(self) -> Options:
+        """Returns the options that are in force."""
+        return self._options
+
+    def with_options(self, options: Options, name: str | None = None) -> "Dataset":
+        """Returns the same dataset with other options laid over."""
+        return self._derived(self.rows, options=self._options.merge(options))
+
+    def __iter__(self) -> DatasetIterator:
+        return DatasetIterator(self.rows(), self._element_spec)
+
+    def as_numpy_iterator(self) -> Iterator[Any]:
+        """Returns an iterator over elements whose leaves are NumPy values."""
+        return (nest.map_structure(_as_numpy, value) for value in self)
+
+    def __len__(self) -> int:
+        if self.num_elements < 0:
+            kind = "infinite" if self.num_elements == cardinality.INFINITE else "unknown"
+            raise TypeError(f"The dataset is {kind} in length. Use cardinality() to ask.")
+        return self.num_elements
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} element_spec={self._element_spec!r}>"
+
+    # -- transformations ------------------------------------------------------------------------
+
+    def map(
+        self,
+        map_func: Function,
+        num_parallel_calls: int | None = None,
+        deterministic: bool | None = None,
+        synchronous: bool | None = None,
+        use_unbounded_threadpool: bool = False,
+        name: str | None = None,
+    ) -> "Dataset":
+        """Returns the results of a function of each element; a tuple is passed as arguments."""
+        spec = probed(map_func, self._element_spec, _single)
+        return self._derived(
+            lambda: (row_of(self._called(map_func, row)) for row in self.rows()), spec=spec
+        )
+
+    def filter(self, predicate: Function, name: str | None = None) -> "Dataset":
+        """Returns the elements for which the predicate holds."""
+        return self._derived(
+            lambda: (row for row in self.rows() if bool(self._called(predicate, row))),
+            num_elements=cardinality.UNKNOWN,
+        )
+
+    def take_while(self, predicate: Function, name: str | None = None) -> "Dataset":
+        """Returns the elements before the first for which the predicate does not hold."""
+        return self._derived(
+            lambda: takewhile(lambda row: bool(self._called(predicate, row)), self.rows()),
+            num_elements=cardinality.UNKNOWN,
+        )
+
+    def flat_map(self, map_func: Function, name: str | None = None) -> "Dataset":
+        """Returns the elements of the datasets that a function returns, one after the other."""
+        return self._derived(
+            lambda: chain.from_iterable(self._called(map_func, row).rows() for row in self.rows()),
+            spec=self._inner_spec(map_func),
+            num_elements=cardinality.UNKNOWN,
+        )
+
+    def interleave(
+        self,
+        map_func: Function,
+        cycle_length: int | None = None,
+        block_length: int | None = None,
+        num_parallel_calls: int | None = None,
+        deterministic: bool | None = None,
+        name: str | None = None,
+    ) -> "Dataset":
+        """Returns the elements of several of a function's datasets in turn, in blocks."""
+        cycle, block = cycle_length or 1, block_length or 1
+        return self._derived(
+            lambda: flow.interleaved(
+                (self._called(map_func, row).rows() for row in self.rows()), cycle, block
+            ),
+            spec=self._inner_spec(map_func),
+            num_elements=cardinality.UNKNOWN,
+        )
+
+    def batch(
+        self,
+        batch_size: Any,
+        drop_remainder: bool = False,
+        num_parallel_calls: int | None = None,
+        deterministic: bool | None = None,
+        name: str | None = None,
+    ) -> "Dataset":
+        """Returns groups of elements, stacked; the last may be short unless it is dropped.
+
+        Raises:
+            InvalidArgumentError: `batch_size` is not positive.
+        """
+        n = _positive(batch_size, "batch_size")
+        is_exact = bool(drop_remainder)
+        size = n if is_exact else None
+        count = cardinality.batched(self.num_elements, n, drop_remainder=is_exact)
+        return self._derived(
+            lambda: flow.batched(self.rows(), n, drop_remainder=is_exact),
+            spec=map_shapes(self._element_spec, lambda shape: TensorShape([size]) + shape),
+            num_elements=count,
+        )
+
+    def unbatch(self, name: str | None = None) -> "Dataset":
+        """Returns the rows of each element."""
+        sizes = {leaf.shape[0] for leaf in nest.flatten(self._element_spec) if leaf.shape.rank}
+        size = next(iter(sizes)) if len(sizes) == 1 else None
+        return self._derived(
+            lambda: flow.unbatched(self.rows()),
+            spec=map_shapes(self._element_spec, lambda shape: shape[1:]),
+            num_elements=cardinality.unbatched(self.num_elements, size),
+        )
+
+    def repeat(self, count: int | None = None, name: str | None = None) -> "Dataset":
+        """Returns the elements `count` times; for ever for None or -1."""
+        times = None if count is None or int(count) < 0 else int(count)
+        total = cardinality.repeated(self.num_elements, times)
+        return self._derived(lambda: flow.repeated(self.rows, times), num_elements=total)
+
+    def shuffle(
+        self,
+        buffer_size: Any,
+        seed: int | None = None,
+        reshuffle_each_iteration: bool | None = True,
+        name: str | None = None,
+    ) -> "Dataset":
+        """Returns the elements in random order: always one of the next `buffer_size`.
+
+        With a seed, a new dataset gives the same order again; a second pass over the same dataset
+        gives another unless `reshuffle_each_iteration` is False.
+
+        Raises:
+            InvalidArgumentError: `buffer_size` is not positive.
+        """
+        size = _positive(buffer_size, "buffer_size")
+        generators = flow.ShuffleSeeds(seed, is_new_each_time=reshuffle_each_iteration is not False)
+        return self._derived(lambda: flow.shuffled(self.rows(), size, generators.next()))
+
+    def shard(self, num_shards: Any, index: Any, name: str | None = None) -> "Dataset":
+        """Returns elements `index`, `index + num_shards`, ...
+
+        Raises:
+            InvalidArgumentError: There is no such shard.
+        """
+        n, i = int(num_shards), int(index)
+        if not 0 <= i < n:
+            raise errors.InvalidArgumentError(
+                f"There is no shard {i} of {n}. Give 0 <= index < num_shards."
+            )
+        count = cardinality.sharded(self.num_elements, n, i)
+        return self._derived(lambda: flow.every(self.rows(), n, i), num_elements=count)
+
+    def take(self, count: Any, name: str | None = None) -> "Dataset":
+        """Returns the first `count` elements; all for -1."""
+        n = int(count)
+        if n < 0:
+            return self._derived(self.rows)
+        total = cardinality.taken(self.num_elements, n)
+        return self._derived(lambda: islice(self.rows(), n), num_elements=total)
+
+    def skip(self, count: Any, name: str | None = None) -> "Dataset":
+        """Returns the elements after the first `count`; none for -1."""
+        n = int(count)
+        if n < 0:
+            return self._derived(lambda: iter(()), num_elements=0)
+        total = cardinality.skipped(self.num_elements, n)
+        return self._derived(lambda: islice(self.rows(), n, None), num_elements=total)
+
+    def concatenate(self, dataset: "Dataset", name: str | None = None) -> "Dataset":
+        """Returns the elements of this dataset, then those of another."""
+        total = cardinality.concatenated([self.num_elements, dataset.num_elements])
+        return self._derived(
+            lambda: chain(self.rows(), dataset.rows()),
+            num_elements=total,
+            options=_merged([self, dataset]),
+        )
+
+    def enumerate(self, start: int = 0, name: str | None = None) -> "Dataset":
+        """Returns pairs of a number (int64, from `start`) and the element."""
+
+        def rows() -> Iterator[Row]:
+            number = int(start)
+            for row in self.rows():
+                yield (np.asarray(number, np.int64), *row)
+                number += 1
+
+        return self._derived(rows, spec=(TensorSpec((), int64), self._element_spec))
+
+    def window(
+        self,
+        size: int,
+        shift: int | None = None,
+        stride: int = 1,
+        drop_remainder: bool = False,
+        name: str | None = None,
+    ) -> "Dataset":
+        """Returns elements that are datasets of `size` of this one's, one per leaf."""
+        leaves = nest.flatten(self._element_spec)
+
+        def as_datasets(group: list[Row]) -> Row:
+            columns = zip(*group, strict=True)
+            return tuple(
+                _of_rows([(leaf,) for leaf in column], spec)
+                for column, spec in zip(columns, leaves, strict=True)
+            )
+
+        return self._derived(
+            lambda: map(
+                as_datasets,
+                flow.windows(
+                    self.rows(), size, shift or size, stride, drop_remainder=drop_remainder
+                ),
+            ),
+            spec=nest.map_structure(DatasetSpec, self._element_spec),
+            num_elements=cardinality.UNKNOWN,
+        )
+
+    def cache(self, filename: str = "", name: str | None = None) -> "Dataset":
+        """Returns the same elements, remembered by the first complete pass."""
+        memory: list[Row] = []
+        is_full: list[bool] = []
+        return self._derived(lambda: flow.remembered(self.rows, memory, is_full))
+
+    def prefetch(self, buffer_size: Any, name: str | None = None) -> "Dataset":
+        """Returns the same elements; a thread keeps up to `buffer_size` of them ready.
+
+        Raises:
+            InvalidArgumentError: `buffer_size` is less than -1 (AUTOTUNE).
+        """
+        size = int(buffer_size)
+        if size < AUTOTUNE:
+            raise errors.InvalidArgumentError(
+                f"buffer_size is {size}. Give 0 or more elements, or tf.data.AUTOTUNE."
+            )
+        bound = _AUTOTUNED_PREFETCH if size == AUTOTUNE else size
+        if bound == 0:
+            return self._derived(self.rows)
+        return self._derived(lambda: Prefetch(self.rows, bound=bound))
+
+    def apply(self, transformation_func: Callable[["Dataset"], "Dataset"]) -> "Dataset":
+        """Returns what a function makes of this dataset."""
+        return transformation_func(self)
+
+    def reduce(self, initial_state: Any, reduce_func: Function, name: str | None = None) -> Any:
+        """Returns the last state of `state = reduce_func(state, element)`."""
+        state = nest.map_structure(convert, initial_state)
+        for value in self:
+            state = nest.map_structure(convert, reduce_func(state, value))
+        return state
+
+    # -- parts ----------------------------------------------------------------------------------
+
+    def _derived(
+        self,
+        rows: Rows,
+        *,
+        spec: Any = None,
+        num_elements: int | None = None,
+        options: Options | None = None,
+    ) -> "Dataset":
+        return Dataset(
+            rows,
+            self._element_spec if spec is None else spec,
+            num_elements=self.num_elements if num_elements is None else num_elements,
+            options=options or self._options,
+        )
+
+    def _called(self, func: Function, row: Row) -> Any:
+        return result_of(func(*arguments(element(self._element_spec, row))))
+
+    def _inner_spec(self, map_func: Function) -> Any:
+        inner = probed(map_func, self._element_spec, _single)
+        if not isinstance(inner, DatasetSpec):
+            raise TypeError(f"The function must return a Dataset, but it returned {inner!r}.")
+        return inner.element_spec
+
+
+def _of_rows(rows: list[Row], spec: Any) -> Dataset:
+    return Dataset(lambda: iter(rows), spec, num_elements=len(rows))
+
+
+def _single(spec: Any, row: Row) -> Dataset:
+    return Dataset(lambda: iter([row]), spec)
+
+
+def _merged(datasets: Sequence[Dataset]) -> Options:
+    options = Options()
+    for dataset in datasets:
+        options = options.merge(dataset.options())
+    return options
+
+
+def _positive(value: Any, name: str) -> int:
+    number = int(value)
+    if number < 1:
+        raise errors.InvalidArgumentError(f"{name} is {number}. It must be greater than zero.")
+    return number
+
+
+def _as_numpy(leaf: Any) -> Any:
+    return leaf.as_numpy_iterator() if isinstance(leaf, Dataset) else leaf.numpy()
+
+
+def _shapes_like(types: Any, shapes: Any) -> Any:
+    if not nest.is_nested(types):
+        return TensorShape(shapes)
+    return nest.map_structure(TensorShape, shapes)

@@ -1,0 +1,168 @@
+"""Elements of a dataset as rows: flat tuples of host arrays, and the spec that gives them shape.
+
+Inside a pipeline an element is a row, so that no transformation pays for tensors; at its borders
+(user functions, iteration) a row is packed into a nest of tensors on the host. Tuples and dicts are
+nests here, lists are values, as in tf.data. A leaf can also be a dataset (`window`).
+
+Source: tensorflow/python/data/util/structure.py and nest.py, 2.21.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from clustersim import errors
+from clustersim.devices.array import HostArray
+from clustersim.devices.simulated import MACHINE
+from clustersim.values import nest
+from clustersim.values.dtypes import string
+from clustersim.values.shapes import TensorShape, TensorSpec
+from clustersim.values.tensor import Tensor, convert
+
+Row: TypeAlias = tuple[Any, ...]
+"""The leaves of one element: host arrays (or datasets), in the order in which nests are walked."""
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetSpec:
+    """The spec of a leaf that is itself a dataset."""
+
+    element_spec: Any
+
+
+def normalized(value: Any) -> Any:
+    """Returns a nest in which lists became host arrays and leaves are host arrays or datasets."""
+    if isinstance(value, Mapping | tuple):
+        children = (
+            [value[key] for key in sorted(value)] if isinstance(value, Mapping) else list(value)
+        )
+        return nest.like(value, [normalized(child) for child in children])
+    if hasattr(value, "element_spec"):
+        return value
+    return convert(value).host()
+
+
+def row_of(value: Any) -> Row:
+    """Returns the row of an element that a user's function made."""
+    return tuple(nest.flatten(normalized(value)))
+
+
+def spec_of(value: Any) -> Any:
+    """Returns the spec of a normalized nest."""
+    return nest.map_structure(_leaf_spec, value)
+
+
+def _leaf_spec(leaf: Any) -> TensorSpec | DatasetSpec:
+    if isinstance(leaf, np.ndarray):
+        return TensorSpec(leaf.shape, leaf.dtype)
+    return DatasetSpec(leaf.element_spec)
+
+
+def element(spec: Any, row: Row) -> Any:
+    """Returns the nest of tensors on the host that a program sees."""
+    if len(row) == 1 and not nest.is_nested(spec):  # the common case, without walking
+        return _tensor(row[0])
+    return nest.pack_sequence_as(spec, [_tensor(leaf) for leaf in row])
+
+
+def _tensor(leaf: Any) -> Any:
+    return Tensor(leaf, MACHINE.host()) if isinstance(leaf, np.ndarray) else leaf
+
+
+def arguments(value: Any) -> tuple[Any, ...]:
+    """Returns how an element is passed to a function: a tuple as several arguments."""
+    return value if isinstance(value, tuple) else (value,)
+
+
+def map_shapes(spec: Any, change: Callable[[TensorShape], TensorShape]) -> Any:
+    """Returns a spec with another shape on each tensor leaf."""
+    return nest.map_structure(
+        lambda leaf: (
+            TensorSpec(change(leaf.shape), leaf.dtype) if isinstance(leaf, TensorSpec) else leaf
+        ),
+        spec,
+    )
+
+
+def probed(func: Callable[..., Any], spec: Any, dataset_of: Callable[[Any, Row], Any]) -> Any:
+    """Returns what `func` returns for made-up elements of `spec`, normalized, and its spec.
+
+    TensorFlow traces the function once when the dataset is built; we call it on ones. Where a size
+    is not known it is called with two sizes, and what then differs is not known either.
+    """
+    is_known = all(
+        isinstance(leaf, TensorSpec) and leaf.shape.is_fully_defined()
+        for leaf in nest.flatten(spec)
+    )
+    specs = [
+        spec_of(_called(func, spec, _probe(spec, size, dataset_of)))
+        for size in ((2,) if is_known else (2, 3))
+    ]
+    first, *others = specs
+    return first if not others else nest.map_structure(_common_spec, first, others[0])
+
+
+def result_of(value: Any) -> Any:
+    """Returns what a user's function returned as a nest: a list counts as a tuple."""
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _called(func: Callable[..., Any], spec: Any, row: Row) -> Any:
+    return normalized(result_of(func(*arguments(element(spec, row)))))
+
+
+def _probe(spec: Any, size: int, dataset_of: Callable[[Any, Row], Any]) -> Row:
+    return tuple(_probe_leaf(leaf, size, dataset_of) for leaf in nest.flatten(spec))
+
+
+def _probe_leaf(leaf: Any, size: int, dataset_of: Callable[[Any, Row], Any]) -> Any:
+    if isinstance(leaf, DatasetSpec):
+        return dataset_of(leaf.element_spec, _probe(leaf.element_spec, size, dataset_of))
+    dims = [size if dim is None else dim for dim in leaf.shape] if leaf.shape.dims else []
+    if leaf.dtype is string:
+        return np.full(dims, b"", dtype=object)
+    return np.ones(dims, leaf.dtype.as_numpy_dtype)
+
+
+def _common_spec(one: Any, other: Any) -> Any:
+    if not isinstance(one, TensorSpec):
+        return one
+    if one.shape.rank != other.shape.rank:
+        return TensorSpec(None, one.dtype)
+    dims = [a if a == b else None for a, b in zip(one.shape, other.shape, strict=True)]
+    return TensorSpec(dims, one.dtype)
+
+
+def column(array: HostArray, index: int) -> HostArray:
+    """Returns one row of an array; of a vector an array without dimensions, not a scalar."""
+    row: HostArray = array[index, ...]
+    return row
+
+
+def checked_row(value: Any, spec: Any) -> Row:
+    """Returns the row of what a generator yielded.
+
+    Raises:
+        InvalidArgumentError: It does not fit the signature.
+    """
+    leaves = nest.flatten(spec)
+    values = [value] if len(leaves) == 1 and not nest.is_nested(spec) else nest.flatten(value)
+    if len(values) != len(leaves):
+        raise _misfit(value, spec)
+    return tuple(_checked_leaf(one, leaf) for one, leaf in zip(values, leaves, strict=True))
+
+
+def _checked_leaf(value: Any, spec: TensorSpec) -> Any:
+    try:
+        array = convert(value, spec.dtype).host()
+    except (TypeError, ValueError) as error:
+        raise _misfit(value, spec) from error
+    if not spec.shape.is_compatible_with(array.shape):
+        raise _misfit(value, spec)
+    return array
+
+
+def _misfit(value: Any, spec: Any) -> errors.InvalidArgumentError:
+    return errors.InvalidArgumentError(f"The generator yielded {value!r}, expected {spec!r}.")

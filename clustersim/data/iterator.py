@@ -1,0 +1,76 @@
+"""Iterators over datasets, with TensorFlow's three ways to ask: next, get_next, get_next_as_optional.
+
+Source: tensorflow/python/data/ops/iterator_ops.py and optional_ops.py, 2.21; case `input_07`.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from clustersim import errors
+from clustersim.data.elements import Row, element
+from clustersim.values.array_ops import constant
+from clustersim.values.tensor import Tensor
+
+_NOTHING = object()
+
+
+class Optional:
+    """An element, or none."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: Any = _NOTHING) -> None:
+        self._value = value
+
+    def has_value(self, name: str | None = None) -> Tensor:  # noqa: ARG002  # TensorFlow's signature
+        """Returns whether there is an element, as a tensor."""
+        return constant(self._value is not _NOTHING)
+
+    def get_value(self, name: str | None = None) -> Any:  # noqa: ARG002  # TensorFlow's signature
+        """Returns the element; InvalidArgumentError if there is none."""
+        if self._value is _NOTHING:
+            raise errors.InvalidArgumentError(
+                "The given optional does not have a value. Ask has_value() first."
+            )
+        return self._value
+
+
+class OwnedIterator(Iterator[Any]):
+    """The three ways to ask for the next element, upon `__next__`."""
+
+    def __iter__(self) -> "OwnedIterator":
+        return self
+
+    def get_next(self, name: str | None = None) -> Any:  # noqa: ARG002  # TensorFlow's signature
+        """Returns the next element.
+
+        Raises:
+            OutOfRangeError: There is none.
+        """
+        try:
+            return next(self)
+        except StopIteration:
+            raise errors.OutOfRangeError("End of sequence.") from None
+
+    def get_next_as_optional(self) -> Optional:
+        """Returns the next element or an empty optional."""
+        try:
+            return Optional(next(self))
+        except StopIteration:
+            return Optional()
+
+
+class DatasetIterator(OwnedIterator):
+    """Iterates over one dataset, once."""
+
+    def __init__(self, rows: Iterator[Row], element_spec: Any) -> None:
+        self._rows = rows
+        self._element_spec = element_spec
+
+    @property
+    def element_spec(self) -> Any:
+        """The spec of the elements."""
+        return self._element_spec
+
+    def __next__(self) -> Any:
+        return element(self._element_spec, next(self._rows))
