@@ -1,0 +1,18 @@
+"""`tf.data`: names only."""
+
+from clustersim.data.cardinality import INFINITE as INFINITE_CARDINALITY
+from clustersim.data.cardinality import UNKNOWN as UNKNOWN_CARDINALITY
+from clustersim.data.dataset import AUTOTUNE, Dataset
+from clustersim.data.iterator import DatasetIterator as Iterator
+from clustersim.data.options import Options
+from clustersim.tf import data_experimental as experimental
+
+__all__ = [
+    "AUTOTUNE",
+    "INFINITE_CARDINALITY",
+    "UNKNOWN_CARDINALITY",
+    "Dataset",
+    "Iterator",
+    "Options",
+    "experimental",
+]

@@ -1,0 +1,14 @@
+"""`tf.data.experimental`: names only."""
+
+from clustersim.data.cardinality import INFINITE as INFINITE_CARDINALITY
+from clustersim.data.cardinality import UNKNOWN as UNKNOWN_CARDINALITY
+from clustersim.data.dataset import AUTOTUNE
+from clustersim.data.options import AutoShardPolicy, DistributeOptions
+
+__all__ = [
+    "AUTOTUNE",
+    "INFINITE_CARDINALITY",
+    "UNKNOWN_CARDINALITY",
+    "AutoShardPolicy",
+    "DistributeOptions",
+]

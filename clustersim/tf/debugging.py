@@ -1,0 +1,5 @@
+"""`tf.debugging`: names only."""
+
+from clustersim.values.math_ops import assert_equal
+
+__all__ = ["assert_equal"]

@@ -1,0 +1,29 @@
+"""`tf.errors`: names only."""
+
+from clustersim.errors import (
+    AbortedError,
+    DeadlineExceededError,
+    FailedPreconditionError,
+    InternalError,
+    InvalidArgumentError,
+    NotFoundError,
+    OpError,
+    OutOfRangeError,
+    ResourceExhaustedError,
+    UnavailableError,
+    UnknownError,
+)
+
+__all__ = [
+    "AbortedError",
+    "DeadlineExceededError",
+    "FailedPreconditionError",
+    "InternalError",
+    "InvalidArgumentError",
+    "NotFoundError",
+    "OpError",
+    "OutOfRangeError",
+    "ResourceExhaustedError",
+    "UnavailableError",
+    "UnknownError",
+]
