@@ -11,7 +11,7 @@ import os
 from collections import defaultdict
 from typing import Any
 
-from clustersim.cluster.spec import ClusterSpec
+from clustersim.cluster.spec import ClusterSpec, JobMap
 from clustersim.cluster.tf_config import VARIABLE
 
 
@@ -187,6 +187,82 @@ class TFConfigClusterResolver(ClusterResolver):
         """Returns an empty count: this version has no device but the CPU."""
         self.master(task_type, task_id)  # raises for a place that is not in the cluster
         return defaultdict(int)
+
+
+class UnionResolver(ClusterResolver):
+    """Several resolvers as one: their jobs are joined, all else comes from the first.
+
+    Args:
+        *resolvers: In the order in which a job's lists are concatenated.
+        **overrides: `task_type`, `task_id`, `rpc_layer`; one that counts as false (a `task_id` of
+            0, too) gives way to the first resolver's, as in TensorFlow.
+
+    Raises:
+        TypeError: An argument is no resolver.
+        ValueError: There is none, or an unknown keyword.
+    """
+
+    def __init__(self, *resolvers: ClusterResolver, **overrides: Any) -> None:
+        unknown = set(overrides) - {"task_type", "task_id", "rpc_layer"}
+        if unknown:
+            raise ValueError(
+                f"Unexpected keyword {min(unknown)!r}. Use task_type, task_id or rpc_layer."
+            )
+        if not resolvers:
+            raise ValueError("A union needs at least one ClusterResolver.")
+        for resolver in resolvers:
+            if not isinstance(resolver, ClusterResolver):
+                raise TypeError(f"A union takes ClusterResolvers, not {resolver!r}.")
+        first = resolvers[0]
+        self._resolvers = resolvers
+        self.task_type = overrides.get("task_type") or first.task_type
+        self.task_id = overrides.get("task_id") or first.task_id
+        self.rpc_layer = overrides.get("rpc_layer") or first.rpc_layer
+        self.environment = first.environment
+
+    def cluster_spec(self) -> ClusterSpec:
+        """Returns the joined map.
+
+        Raises:
+            KeyError: Two resolvers give one place, at least one of them by index.
+        """
+        jobs: dict[str, JobMap] = {}
+        for resolver in self._resolvers:
+            for job, tasks in resolver.cluster_spec().as_dict().items():
+                jobs[job] = _joined(job, jobs[job], tasks) if job in jobs else tasks
+        return ClusterSpec(jobs)
+
+    def master(
+        self,
+        task_type: str | None = None,
+        task_id: int | None = None,
+        rpc_layer: str | None = None,
+    ) -> str:
+        """Returns the address of the named task, else what the first resolver says."""
+        if task_type is not None and task_id is not None:
+            address = self.cluster_spec().task_address(task_type, task_id)
+            return _with_layer(address, rpc_layer or self.rpc_layer)
+        return self._resolvers[0].master(rpc_layer=rpc_layer)
+
+    def num_accelerators(
+        self,
+        task_type: str | None = None,
+        task_id: int | None = None,
+        config_proto: object = None,
+    ) -> dict[str, int]:
+        """Returns what the first resolver says."""
+        return self._resolvers[0].num_accelerators(task_type, task_id, config_proto)
+
+
+def _joined(job: str, one: JobMap, other: JobMap) -> JobMap:
+    if isinstance(one, list) and isinstance(other, list):
+        return [*one, *other]
+    result = dict(enumerate(one)) if isinstance(one, list) else dict(one)
+    for index, address in enumerate(other) if isinstance(other, list) else other.items():
+        if index in result:
+            raise KeyError(f"{job}:{index} is given twice, as {result[index]} and {address}.")
+        result[index] = address
+    return result
 
 
 def _load() -> Any:

@@ -11,7 +11,8 @@ import socket
 import sys
 import threading
 import uuid
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 
 from clustersim.clock import SYSTEM_CLOCK, Clock
@@ -49,7 +50,6 @@ class TaskRuntime:
         spec: The cluster map.
         task: This process's place in it: a chief, a worker or a ps.
         settings: See `TaskSettings`.
-        recorder: Hears of every event in this task.
     """
 
     def __init__(
@@ -58,19 +58,20 @@ class TaskRuntime:
         task: Task,
         settings: TaskSettings,
         *,
-        recorder: Recorder,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         self.spec = spec
         self.task = task
         self.settings = settings
         self.report = Report(settings.report_fd)
-        self.recorder: Recorder = _Steps(recorder, self.report, clock)
+        self.steps = StepReports(self.report, clock)
         self._clock = clock
         self._incarnation = secrets.randbits(63)
         self._exchange = Exchange()
         self._lock = threading.Lock()  # guards _groups, _failure and _is_closed
         self._groups: list[tuple[RpcTransport, Communicator]] = []
+        self._counters: list[Callable[[], Mapping[str, float]]] = []
+        self._ready_at = clock.now()
         self._failure = ""
         self._is_closed = False
         services: list[Service] = [self._exchange]
@@ -107,12 +108,19 @@ class TaskRuntime:
             raise self._not_ready()
         member = self._member
         self._exchange.form(self._identity(), member.members)
+        self._ready_at = self._clock.now()
         if said.last:
             self.report.write("waiting", **{"for": []})
         self.report.write("joined", generation=member.generation, replicas=len(member.members))
 
-    def communicator(self, timeout_s: float | None = None) -> Communicator:
+    def communicator(
+        self, timeout_s: float | None = None, *, recorder: Recorder | None = None
+    ) -> Communicator:
         """Returns a new group of the chief and all workers; all must make theirs in one order.
+
+        Args:
+            timeout_s: How long one call may last; None: for ever.
+            recorder: Hears of every call.
 
         Raises:
             UnavailableError: A member is already gone.
@@ -128,7 +136,7 @@ class TaskRuntime:
                 names=[str(task) for task in addresses],
                 timeout_s=timeout_s,
                 checksum=self.settings.listen is Listen.OWN,
-                recorder=self.recorder,
+                recorder=recorder,
                 clock=self._clock,
                 on_wait=self._in_collective,
             )
@@ -136,6 +144,10 @@ class TaskRuntime:
         for gone in self._member.departed():
             self._departed(gone)
         return communicator
+
+    def count(self, snapshot: Callable[[], Mapping[str, float]]) -> None:
+        """Takes a source of counters whose sum is reported at the end."""
+        self._counters.append(snapshot)
 
     def barrier(self, name: str, timeout_s: float) -> bool:
         """Waits at a barrier that the leader keeps; False if `timeout_s` passed.
@@ -214,8 +226,14 @@ class TaskRuntime:
             pass
 
     def _flush_report(self, groups: Sequence[tuple[RpcTransport, Communicator]]) -> None:
-        if isinstance(self.recorder, _Steps):
-            self.recorder.flush()
+        self.steps.flush()
+        sums: Counter[str] = Counter()
+        for snapshot in self._counters:
+            sums.update(snapshot())
+        wall_s = self._clock.now() - self._ready_at
+        self.report.write(
+            "counters", replicas=len(self._member.members), wall_s=wall_s, **dict(sums)
+        )
         if not self._failure:
             calls = sum(one.num_calls for _, one in groups)
             self.report.write("goodbye", collectives=calls)
@@ -280,21 +298,19 @@ class _Said:
     last = 0.0
 
 
-class _Steps:
-    """A recorder that also reports steps to the supervisor, not too often."""
+class StepReports:
+    """A recorder that reports steps to the supervisor, not too often."""
 
-    def __init__(self, inner: Recorder, report: Report, clock: Clock) -> None:
-        self._inner = inner
+    def __init__(self, report: Report, clock: Clock) -> None:
         self._report = report
         self._clock = clock
         self._num_steps = 0
         self._where = ""
-        self._reported = -1
+        self._reported = 0
         self._last = float("-inf")
 
     def record(self, event: Event) -> None:
-        """Passes the event on; reports a step."""
-        self._inner.record(event)
+        """Counts a step, and reports it if some time has passed since the last."""
         if isinstance(event, CollectiveFinished):
             self._where = event.site
         elif isinstance(event, StepFinished):
@@ -321,9 +337,7 @@ def current() -> TaskRuntime | None:
     return _current
 
 
-def ensure(
-    spec: ClusterSpec, task: Task, settings: TaskSettings, make_recorder: Callable[[], Recorder]
-) -> TaskRuntime:
+def ensure(spec: ClusterSpec, task: Task, settings: TaskSettings) -> TaskRuntime:
     """Returns this process's task; starts it at the first call.
 
     Raises:
@@ -332,7 +346,7 @@ def ensure(
     global _current  # noqa: PLW0603  # one of the four ambient values, set once
     with _current_lock:
         if _current is None:
-            _current = TaskRuntime(spec, task, settings, recorder=make_recorder())
+            _current = TaskRuntime(spec, task, settings)
             atexit.register(_current.close)
             _watch_for_failure(_current)
         elif (_current.spec, _current.task) != (spec, task):
