@@ -278,8 +278,11 @@ class Strategy:
         return self._extended
 
     @property
-    def cluster_resolver(self) -> ClusterResolver | None:
-        """The resolver that says where this process stands, None for local strategies."""
+    def cluster_resolver(self) -> Any:
+        """The resolver that says where this process stands, None for local strategies.
+
+        Typed as Any, so that programs may write `strategy.cluster_resolver.task_type` as they do.
+        """
         return self._extended.cluster_resolver
 
     @property
