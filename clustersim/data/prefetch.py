@@ -35,14 +35,21 @@ class _Buffer(Generic[Item]):
         self.items: deque[Item] = deque()
         self.failure: BaseException | None = None
         self.is_closed = False
-        self.bound = bound
+        self.num_free = bound
         self.recorder = recorder
 
     def wait_for_place(self) -> bool:
-        """Returns True when there is a free place, False when nobody wants more."""
+        """Takes a free place; returns False when nobody wants more."""
         with self.changed:
-            self.changed.wait_for(lambda: self.is_closed or len(self.items) < self.bound)
+            self.changed.wait_for(lambda: self.is_closed or self.num_free)
+            self.num_free -= 1
             return not self.is_closed
+
+    def free_place(self) -> None:
+        """Says that an item was taken, and wakes the producer."""
+        with self.changed:
+            self.num_free += 1
+            self.changed.notify_all()
 
     def put(self, item: Item) -> None:
         """Adds an item and wakes the consumer."""
@@ -107,9 +114,9 @@ class Prefetch(Iterator[Item]):
                 failure, buffer.failure = buffer.failure, _END
                 raise failure or _END
             item = buffer.items.popleft()
-            buffer.changed.notify_all()
         waiting_s = self._clock.now() - started if is_waiting else 0.0
         buffer.recorder.record(ItemTaken(index=self._num_taken, waiting_s=waiting_s))
+        buffer.free_place()  # after the record, so that the events show the bound
         self._num_taken += 1
         return item
 
