@@ -1,0 +1,68 @@
+"""The façade has TensorFlow's names, and says so where it lacks one."""
+
+import pytest
+
+from clustersim import tf
+
+
+def test_what_is_exported_is_there():
+    for name in tf.__all__:
+        assert getattr(tf, name) is not None
+
+
+def test_a_name_that_we_lack_says_what_to_do():
+    with pytest.raises(AttributeError, match=r"'keras'.*real TensorFlow"):
+        _ = tf.keras
+    assert not hasattr(tf, "GradientTape")
+
+
+def test_the_main_programs_words_are_there():
+    for name in (
+        "distribute.OneDeviceStrategy",
+        "distribute.MultiWorkerMirroredStrategy",
+        "distribute.experimental.MultiWorkerMirroredStrategy",
+        "distribute.cluster_resolver.TFConfigClusterResolver",
+        "distribute.Server",
+        "distribute.ReduceOp.SUM",
+        "data.Dataset.from_tensor_slices",
+        "data.experimental.AutoShardPolicy.OFF",
+        "config.list_logical_devices",
+        "errors.UnavailableError",
+        "train.ClusterSpec",
+        "nn.log_softmax",
+        "math.log",
+        "nest.map_structure",
+    ):
+        found = tf
+        for part in name.split("."):
+            found = getattr(found, part)
+
+
+def test_a_decorated_function_is_the_function():
+    @tf.function(jit_compile=True)
+    def double(x):
+        """Doubles."""
+        return x * 2
+
+    class Holder:
+        @tf.function
+        def method(self, x):
+            return self, x
+
+    holder = Holder()
+    assert double(3) == 6
+    assert double.__doc__ == "Doubles."
+    assert holder.method(1) == (holder, 1)
+    with pytest.raises(TypeError, match="no option"):
+        tf.function(double, nonsense=1)
+
+
+def test_seeded_random_numbers_come_again():
+    tf.random.set_seed(1)
+    first = tf.random.uniform([3]).numpy()
+    tf.random.set_seed(1)
+    assert (tf.random.uniform([3]).numpy() == first).all()
+    assert tf.random.uniform([2], maxval=5, dtype=tf.int32).dtype is tf.int32
+    assert tf.random.normal([2], seed=3).shape == [2]
+    with pytest.raises(ValueError, match="maxval"):
+        tf.random.uniform([2], dtype=tf.int32)

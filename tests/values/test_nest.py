@@ -1,0 +1,66 @@
+"""Nests and per-replica values: walking, packing, regrouping, selecting."""
+
+from typing import NamedTuple
+
+import pytest
+
+from clustersim.values import nest
+from clustersim.values.per_replica import PerReplica, local_results, regroup, select_replica
+
+
+class Point(NamedTuple):
+    x: int
+    y: int
+
+
+def test_dicts_are_walked_by_key_and_packed_in_their_own_order():
+    structure = {"b": [1, (2, None)], "a": Point(3, 4)}
+    assert nest.flatten(structure) == [3, 4, 1, 2, None]
+    packed = nest.pack_sequence_as(structure, list("vwxyz"))
+    assert packed == {"b": ["x", ("y", "z")], "a": Point("v", "w")}
+    assert list(packed) == ["b", "a"]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "error"),
+    [
+        ([1], 1, ValueError),
+        ([1], [1, 2], ValueError),
+        ({"a": 1}, {"b": 1}, ValueError),
+        ([1], (1,), TypeError),
+    ],
+)
+def test_nests_that_differ_are_refused(one, other, error):
+    with pytest.raises(error):
+        nest.map_structure(lambda a, b: (a, b), one, other)
+
+
+def test_regroup_wraps_only_where_the_objects_differ():
+    same, a, b = object(), object(), object()
+    grouped = regroup([{"s": same, "d": [a]}, {"s": same, "d": [b]}])
+    assert grouped["s"] is same
+    assert grouped["d"][0].values == (a, b)
+    assert regroup([same, same], is_always_wrapped=True).values == (same, same)
+
+
+@pytest.mark.parametrize("values", [[[1], (1,)], [[1], [1, 2]], [{"a": 1}, {"b": 1}]])
+def test_replicas_that_return_different_structures_fail(values):
+    with pytest.raises(AssertionError, match="different structures"):
+        regroup(values)
+
+
+def test_select_is_the_inverse_of_regroup():
+    values = [{"a": (1, object())}, {"a": (1, object())}]
+    grouped = regroup(values)
+    assert [select_replica(i, grouped) for i in range(2)] == values
+    assert local_results([1, 2], 2) == ([1, 2], [1, 2])
+
+
+def test_per_replica_values_print_and_refuse_as_in_tensorflow():
+    value = PerReplica(["a", 2])
+    assert str(value) == "PerReplica:{\n  0: a,\n  1: 2\n}"
+    assert repr(value) == "PerReplica:{\n  0: 'a',\n  1: 2\n}"
+    with pytest.raises(TypeError):
+        value + 1
+    with pytest.raises(ValueError, match=r"strategy\.run"):
+        value.__tensor__()
