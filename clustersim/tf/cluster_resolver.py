@@ -1,4 +1,4 @@
-"""`tf.distribute.cluster_resolver`: names only."""
+"""`tf.distribute.cluster_resolver`: TensorFlow's names, no logic."""
 
 from clustersim.cluster.resolvers import (
     ClusterResolver,

@@ -1,4 +1,4 @@
-"""`tf.config`: names only."""
+"""`tf.config`: TensorFlow's names, no logic."""
 
 from clustersim.devices.simulated import (
     LogicalDevice,

@@ -1,4 +1,4 @@
-"""`tf.data`: names only."""
+"""`tf.data`: TensorFlow's names, no logic."""
 
 from clustersim.data.cardinality import INFINITE as INFINITE_CARDINALITY
 from clustersim.data.cardinality import UNKNOWN as UNKNOWN_CARDINALITY

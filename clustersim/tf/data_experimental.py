@@ -1,4 +1,4 @@
-"""`tf.data.experimental`: names only."""
+"""`tf.data.experimental`: TensorFlow's names, no logic."""
 
 from clustersim.data.cardinality import INFINITE as INFINITE_CARDINALITY
 from clustersim.data.cardinality import UNKNOWN as UNKNOWN_CARDINALITY

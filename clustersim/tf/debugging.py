@@ -1,4 +1,4 @@
-"""`tf.debugging`: names only."""
+"""`tf.debugging`: TensorFlow's names, no logic."""
 
 from clustersim.values.math_ops import assert_equal
 

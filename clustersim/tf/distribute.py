@@ -1,4 +1,4 @@
-"""`tf.distribute`: names only."""
+"""`tf.distribute`: TensorFlow's names, no logic."""
 
 from clustersim.collectives.schedule import ReduceOp
 from clustersim.data.distributed import (

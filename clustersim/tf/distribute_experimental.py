@@ -1,4 +1,4 @@
-"""`tf.distribute.experimental`: names only."""
+"""`tf.distribute.experimental`: TensorFlow's names, no logic."""
 
 from clustersim.strategies.multi_worker_mirrored import MultiWorkerMirroredStrategy
 from clustersim.strategies.options import CommunicationImplementation, CommunicationOptions

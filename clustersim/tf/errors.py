@@ -1,4 +1,4 @@
-"""`tf.errors`: names only."""
+"""`tf.errors`: TensorFlow's names, no logic."""
 
 from clustersim.errors import (
     AbortedError,

@@ -1,4 +1,4 @@
-"""`tf.experimental`: names only."""
+"""`tf.experimental`: TensorFlow's names, no logic."""
 
 from clustersim.data.iterator import Optional
 

@@ -1,4 +1,4 @@
-"""`tf.math`: names only."""
+"""`tf.math`: TensorFlow's names, no logic."""
 
 from clustersim.values.math_ops import abs_ as abs  # noqa: A004  # TensorFlow's name
 from clustersim.values.math_ops import (

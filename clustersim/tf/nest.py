@@ -1,4 +1,4 @@
-"""`tf.nest`: names only."""
+"""`tf.nest`: TensorFlow's names, no logic."""
 
 from clustersim.values.nest import (
     assert_same_structure,

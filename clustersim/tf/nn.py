@@ -1,4 +1,4 @@
-"""`tf.nn`: names only."""
+"""`tf.nn`: TensorFlow's names, no logic."""
 
 from clustersim.values.math_ops import log_softmax, relu, sigmoid, softmax, tanh
 

@@ -1,4 +1,4 @@
-"""`tf.random`: names only."""
+"""`tf.random`: TensorFlow's names, no logic."""
 
 from clustersim.values.random import normal, set_seed, uniform
 

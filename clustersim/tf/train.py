@@ -1,4 +1,4 @@
-"""`tf.train`: names only."""
+"""`tf.train`: TensorFlow's names, no logic."""
 
 from clustersim.cluster.spec import ClusterSpec
 
