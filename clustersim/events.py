@@ -58,19 +58,13 @@ class ItemTaken(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PeersAwaited(Event):
-    """This task still waits for others before it can start; repeated while it lasts."""
+class PeerAwaited(Event):
+    """A collective call still waits for a peer; after 2 s, and then once a second."""
 
-    missing: tuple[str, ...]
-    reason: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GroupFormed(Event):
-    """All tasks that must be there have joined."""
-
-    generation: int
-    members: tuple[str, ...]
+    peer: str
+    call: str
+    """As `all_reduce(SUM, float32 [3, 4]) at train.py:41`."""
+    duration_s: float
 
 
 class Recorder(Protocol):

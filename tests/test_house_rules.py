@@ -12,7 +12,7 @@ from tests.conftest import PACKAGE, ROOT
 
 THREADS_MAY_START_IN = {
     "data/prefetch.py",
-    "launch/logs.py",
+    "engines/local.py",
     "runtime/member.py",
     "runtime/server.py",
     "strategies/mirrored.py",

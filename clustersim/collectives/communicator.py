@@ -8,11 +8,10 @@ Not thread-safe: calls are matched by their order, so one thread makes them.
 """
 
 import json
-import logging
 import math
 import sys
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -33,7 +32,7 @@ from clustersim.collectives.schedule import (
     steps_of,
 )
 from clustersim.errors import Cause, OpError
-from clustersim.events import CollectiveFinished, NullRecorder, Recorder
+from clustersim.events import CollectiveFinished, NullRecorder, PeerAwaited, Recorder
 from clustersim.transport.base import GroupAborted, PeerBroke, PeerEnded, Transport
 from clustersim.wire.codec import (
     Frame,
@@ -71,17 +70,6 @@ _RAISED = {
 
 _PACKAGE = str(Path(__file__).parents[1])
 
-_log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Waiting:
-    """Whom a call waits for: told to `on_wait` after 2 s, and then once a second."""
-
-    peer: str
-    call: str
-    duration_s: float
-
 
 @dataclass(slots=True, kw_only=True)
 class _Call:
@@ -106,9 +94,8 @@ class Communicator:
         timeout_s: How long one call may last. Default: for ever, as in TensorFlow; a peer that dies
             or leaves is noticed all the same.
         checksum: Whether every payload carries a CRC-32. Off by default: loopback does not damage.
-        recorder: Hears of every call.
+        recorder: Hears of every call, and of those that wait for longer than 2 s.
         clock: What times the calls.
-        on_wait: Hears of calls that wait for longer than 2 s. Default: a log line.
 
     A call that fails breaks the group on all ranks; later calls raise the same class of error.
     """
@@ -122,7 +109,6 @@ class Communicator:
         checksum: bool = False,
         recorder: Recorder | None = None,
         clock: Clock = SYSTEM_CLOCK,
-        on_wait: Callable[[Waiting], None] | None = None,
     ) -> None:
         self.rank = transport.rank
         self.size = transport.size
@@ -133,7 +119,6 @@ class Communicator:
         self._checksum = checksum
         self._recorder = recorder or NullRecorder()
         self._clock = clock
-        self._on_wait = on_wait or _log_waiting
         self._failure: OpError | None = None
 
     def all_reduce(
@@ -425,8 +410,8 @@ class Communicator:
             self._fail(call, error)
         if waited_s >= max(_SAY_AFTER_S, call.said + 1.0):
             call.said = waited_s
-            self._on_wait(
-                Waiting(peer=self.names[source], call=str(call.signature), duration_s=waited_s)
+            self._recorder.record(
+                PeerAwaited(peer=self.names[source], call=str(call.signature), duration_s=waited_s)
             )
 
     def _compare(self, call: _Call, frame: Frame, source: int) -> None:
@@ -585,7 +570,3 @@ def _call_site() -> str:
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame = frame.f_back
     return f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
-
-
-def _log_waiting(waiting: Waiting) -> None:
-    _log.warning("waiting for %s in %s (%.0f s)", waiting.peer, waiting.call, waiting.duration_s)

@@ -97,6 +97,11 @@ class MembershipService(pb_grpc.MembershipServiceServicer):
             self.end()
         return pb.LeaveResponse()
 
+    def was_seen(self, task: Task) -> bool:
+        """Returns whether a task has ever joined."""
+        with self._lock:
+            return self._state.place(task).incarnation != 0
+
     def end(self) -> None:
         """Ends all streams once they have brought what is queued; a later one at once."""
         with self._lock:

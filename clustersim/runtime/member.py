@@ -56,6 +56,7 @@ class Member:
         spec: The cluster map.
         cluster_id: The run, if the launcher said; else empty, and learnt from the leader.
         on_departed: Hears of every member that goes, from the stream's thread.
+        on_admitted: Hears once that the leader let this task in, from the same thread.
     """
 
     def __init__(
@@ -66,6 +67,7 @@ class Member:
         spec: ClusterSpec,
         cluster_id: str,
         on_departed: Callable[[Departed], None],
+        on_admitted: Callable[[], None],
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         self.leader = spec.leader()
@@ -78,6 +80,7 @@ class Member:
         self._incarnation = incarnation
         self._spec = spec
         self._on_departed = on_departed
+        self._on_admitted = on_admitted
         self._clock = clock
         # Guards all that the stream's thread keeps, above and below.
         self._changed = threading.Condition()
@@ -236,6 +239,8 @@ class Member:
                 case "release":
                     self._released.add(response.release.barrier)
             self._changed.notify_all()
+        if response.WhichOneof("change") == "admission":
+            self._on_admitted()
         if departed is not None and departed.task != self._me:
             self._on_departed(departed)
 

@@ -14,9 +14,9 @@ from concurrent import futures
 from typing import Any, Protocol
 
 import grpc
-import psutil
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 
+from clustersim.cluster.ports import owner_text
 from clustersim.cluster.spec import Address
 from clustersim.errors import StartError, UnknownError
 from clustersim.wire.channel import server_options
@@ -157,7 +157,7 @@ def _bind(server: grpc.Server, host: str, address: Address) -> str:
         pass
     raise UnknownError(
         f"Could not start gRPC server: {address} ({bound}) is already in use"
-        f"{_owner(address.port)}. End it, or give this task another port.",
+        f"{owner_text(address.port)}. End it, or give this task another port.",
         code="CSE203",
     )
 
@@ -172,16 +172,3 @@ def _probe(host: str, port: int) -> int:
     except OSError as error:
         return error.errno or errno.EADDRNOTAVAIL
     return 0
-
-
-def _owner(port: int) -> str:
-    """Returns who listens on a port, as far as this user may see it."""
-    try:
-        for found in psutil.net_connections(kind="tcp"):
-            is_it = isinstance(found.laddr, tuple) and found.laddr[1:2] == (port,)
-            if is_it and found.status == psutil.CONN_LISTEN and found.pid:
-                command = " ".join(psutil.Process(found.pid).cmdline())[:80]
-                return f" by process {found.pid} ({command})"
-    except psutil.Error:
-        pass
-    return ""

@@ -14,13 +14,13 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
+from typing import Protocol
 
 from clustersim.clock import SYSTEM_CLOCK, Clock
-from clustersim.cluster.spec import TRAINING_JOBS, Address, ClusterSpec, Task
-from clustersim.collectives.communicator import Communicator, Waiting
+from clustersim.cluster.spec import PS, TRAINING_JOBS, Address, ClusterSpec, Task
 from clustersim.config import Listen, TaskSettings
 from clustersim.errors import Cause, NotReady, OpError, UnavailableError
-from clustersim.events import CollectiveFinished, Event, Recorder, StepFinished
+from clustersim.events import CollectiveFinished, Event, PeerAwaited, StepFinished
 from clustersim.runtime.leader import MembershipService
 from clustersim.runtime.member import Departed, Member
 from clustersim.runtime.membership import Membership
@@ -40,7 +40,24 @@ _STEP_REPORT_S = 0.05
 
 _SLICE_S = 1.0
 
+_LATE_SERVER_S = 5.0
+"""How long a leader that is done waits for a ps that has not joined yet."""
+
+_LATE_LOOK_S = 0.05
+
 _log = logging.getLogger(__name__)
+
+
+class Group(Protocol):
+    """What a strategy builds on a transport, as the runtime sees it."""
+
+    size: int
+    num_calls: int
+    """How many collective calls were made."""
+
+    def close(self) -> None:
+        """Sends what is owed to the peers, and ends."""
+        ...
 
 
 class TaskRuntime:
@@ -64,20 +81,23 @@ class TaskRuntime:
         self.task = task
         self.settings = settings
         self.report = Report(settings.report_fd)
-        self.steps = StepReports(self.report, clock)
+        self.reporter = Reporter(task, self.report, clock)
         self._clock = clock
         self._incarnation = secrets.randbits(63)
         self._exchange = Exchange()
-        self._lock = threading.Lock()  # guards _groups, _failure and _is_closed
-        self._groups: list[tuple[RpcTransport, Communicator]] = []
+        self._lock = threading.Lock()  # guards _groups, _num_groups, _failure and _is_closed
+        self._num_groups = 0
+        self._groups: list[tuple[RpcTransport, Group]] = []
         self._counters: list[Callable[[], Mapping[str, float]]] = []
         self._ready_at = clock.now()
         self._failure = ""
         self._is_closed = False
         services: list[Service] = [self._exchange]
+        self._leading: MembershipService | None = None
         if task == spec.leader():
             cluster_id = settings.cluster_id or uuid.uuid4().hex
-            services.append(MembershipService(Membership(spec=spec, cluster_id=cluster_id)))
+            self._leading = MembershipService(Membership(spec=spec, cluster_id=cluster_id))
+            services.append(self._leading)
         self._server = TaskServer(
             spec.address(task),
             services,
@@ -91,6 +111,7 @@ class TaskRuntime:
             spec=spec,
             cluster_id=settings.cluster_id,
             on_departed=self._departed,
+            on_admitted=self._admitted,
             clock=clock,
         )
         self._member.join()
@@ -113,37 +134,23 @@ class TaskRuntime:
             self.report.write("waiting", **{"for": []})
         self.report.write("joined", generation=member.generation, replicas=len(member.members))
 
-    def communicator(
-        self, timeout_s: float | None = None, *, recorder: Recorder | None = None
-    ) -> Communicator:
-        """Returns a new group of the chief and all workers; all must make theirs in one order.
+    def transport(self) -> RpcTransport:
+        """Returns this task's end of a new group of the chief and all workers.
 
-        Args:
-            timeout_s: How long one call may last; None: for ever.
-            recorder: Hears of every call.
-
-        Raises:
-            UnavailableError: A member is already gone.
+        All of them must open their groups in one order. Hand what is built on it to `keep`.
         """
         addresses = {task: str(self.spec.address(task)) for task in self.spec.training_tasks()}
         with self._lock:
-            name = f"group-{len(self._groups) + 1}"
-            transport = RpcTransport(
-                name, addresses, identity=self._identity(), exchange=self._exchange
-            )
-            communicator = Communicator(
-                transport,
-                names=[str(task) for task in addresses],
-                timeout_s=timeout_s,
-                checksum=self.settings.listen is Listen.OWN,
-                recorder=recorder,
-                clock=self._clock,
-                on_wait=self._in_collective,
-            )
-            self._groups.append((transport, communicator))
+            self._num_groups += 1
+            name = f"group-{self._num_groups}"
+        return RpcTransport(name, addresses, identity=self._identity(), exchange=self._exchange)
+
+    def keep(self, transport: RpcTransport, group: Group) -> None:
+        """Takes over a group: tells it who is gone, counts its calls, closes it at the end."""
+        with self._lock:
+            self._groups.append((transport, group))
         for gone in self._member.departed():
             self._departed(gone)
-        return communicator
 
     def count(self, snapshot: Callable[[], Mapping[str, float]]) -> None:
         """Takes a source of counters whose sum is reported at the end."""
@@ -188,12 +195,13 @@ class TaskRuntime:
                 return
             self._is_closed = True
             groups = list(self._groups)
-        for _, communicator in groups:
-            communicator.close()
+        for _, group in groups:
+            group.close()
         self._flush_report(groups)
         num_calls = {transport.group: one.num_calls for transport, one in groups}
-        is_leader = self.task == self._member.leader
-        if self.settings.linger and not is_leader and not self._failure:
+        if self._leading is not None and not self.report.is_open:
+            self._await_late_servers(self._leading)
+        elif self.settings.linger and self._leading is None and not self._failure:
             self._linger()
         self._member.leave(num_calls, self._failure)
         self._server.close()
@@ -208,6 +216,11 @@ class TaskRuntime:
             incarnation=self._incarnation,
         )
 
+    def _admitted(self) -> None:
+        """A ps is ready once it is in: it waits for nobody."""
+        if self.task.type not in TRAINING_JOBS:
+            self.report.write("joined", generation=self._member.generation)
+
     def _departed(self, gone: Departed) -> None:
         """Tells every group; called by the member's thread, and for groups made afterwards."""
         if gone.task.type not in TRAINING_JOBS or gone.task == self.task:
@@ -220,34 +233,34 @@ class TaskRuntime:
             else:
                 transport.note_ended(gone.task, gone.num_calls.get(transport.group, 0))
 
+    def _await_late_servers(self, leading: MembershipService) -> None:
+        """Lets a ps that is still starting hear the goodbye: else it would wait for us in vain."""
+        late = [task for task in self.spec.tasks() if task.type == PS]
+        until = self._clock.now() + _LATE_SERVER_S
+        while late and self._clock.now() < until:
+            late = [task for task in late if not leading.was_seen(task)]
+            if late:
+                self._member.wait_ended(_LATE_LOOK_S)
+        if late:
+            names = ", ".join(map(str, late))
+            _log.warning("%s ends; %s never joined (not started?)", self.task, names)
+
     def _linger(self) -> None:
         _log.info("%s is done; waiting for the goodbye of %s", self.task, self._member.leader)
         while not self._member.wait_ended(_SLICE_S):
             pass
 
-    def _flush_report(self, groups: Sequence[tuple[RpcTransport, Communicator]]) -> None:
-        self.steps.flush()
-        sums: Counter[str] = Counter()
-        for snapshot in self._counters:
-            sums.update(snapshot())
-        wall_s = self._clock.now() - self._ready_at
-        self.report.write(
-            "counters", replicas=len(self._member.members), wall_s=wall_s, **dict(sums)
-        )
+    def _flush_report(self, groups: Sequence[tuple[RpcTransport, Group]]) -> None:
+        self.reporter.flush()
+        if groups:
+            sums: Counter[str] = Counter()
+            for snapshot in self._counters:
+                sums.update(snapshot())
+            wall_s = self._clock.now() - self._ready_at
+            self.report.write("counters", replicas=groups[0][1].size, wall_s=wall_s, **dict(sums))
         if not self._failure:
             calls = sum(one.num_calls for _, one in groups)
             self.report.write("goodbye", collectives=calls)
-
-    def _in_collective(self, waiting: Waiting) -> None:
-        self.report.write("waiting", **{"for": [waiting.peer], "reason": f"in {waiting.call}"})
-        if not self.report.is_open and int(waiting.duration_s) % int(_SAY_AGAIN_S) == _SAY_AFTER_S:
-            _log.warning(
-                "%s waits for %s in %s (%.0f s)",
-                self.task,
-                waiting.peer,
-                waiting.call,
-                waiting.duration_s,
-            )
 
     def _say_waiting(
         self, said: "_Said", waited_s: float, missing: Sequence[Task] | None = None
@@ -298,25 +311,42 @@ class _Said:
     last = 0.0
 
 
-class StepReports:
-    """A recorder that reports steps to the supervisor, not too often."""
+class Reporter:
+    """A recorder that tells the supervisor of steps and waits; without one it logs the waits."""
 
-    def __init__(self, report: Report, clock: Clock) -> None:
+    def __init__(self, task: Task, report: Report, clock: Clock) -> None:
+        self._task = task
         self._report = report
         self._clock = clock
         self._num_steps = 0
         self._where = ""
         self._reported = 0
         self._last = float("-inf")
+        self._is_waiting = False
 
     def record(self, event: Event) -> None:
-        """Counts a step, and reports it if some time has passed since the last."""
-        if isinstance(event, CollectiveFinished):
-            self._where = event.site
-        elif isinstance(event, StepFinished):
-            self._num_steps += 1
-            if self._report.is_open and self._clock.now() >= self._last + _STEP_REPORT_S:
-                self.flush()
+        """Counts steps, and reports them not too often; reports and logs waits."""
+        match event:
+            case PeerAwaited():
+                self._wait(event)
+            case CollectiveFinished():
+                self._where = event.site
+                if self._is_waiting:
+                    self._is_waiting = False
+                    self._report.write("waiting", **{"for": []})
+            case StepFinished():
+                self._num_steps += 1
+                if self._report.is_open and self._clock.now() >= self._last + _STEP_REPORT_S:
+                    self.flush()
+
+    def _wait(self, event: PeerAwaited) -> None:
+        self._is_waiting = True
+        self._report.write("waiting", **{"for": [event.peer], "reason": f"in {event.call}"})
+        seconds = int(event.duration_s)
+        if not self._report.is_open and (seconds - int(_SAY_AFTER_S)) % int(_SAY_AGAIN_S) == 0:
+            _log.warning(
+                "%s waits for %s in %s (%d s)", self._task, event.peer, event.call, seconds
+            )
 
     def flush(self) -> None:
         """Reports the last step, unless it was."""

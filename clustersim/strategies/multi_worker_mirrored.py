@@ -21,7 +21,7 @@ from clustersim.cluster.spec import EVALUATOR, PS, ClusterSpec, Task
 from clustersim.cluster.tf_config import TFConfig
 from clustersim.collectives.communicator import Communicator
 from clustersim.collectives.schedule import ReduceOp
-from clustersim.config import TaskSettings
+from clustersim.config import Listen, TaskSettings
 from clustersim.devices import simulated
 from clustersim.errors import FailedPreconditionError
 from clustersim.events import Event
@@ -138,7 +138,16 @@ def _cross_replica(
     if runtime.task.type == PS:
         return _Bystander(runtime.task)
     runtime.wait_ready()
-    return _Group(runtime.communicator(options.timeout_seconds, recorder=metrics))
+    transport = runtime.transport()
+    communicator = Communicator(
+        transport,
+        names=[str(task) for task in transport.tasks],
+        timeout_s=options.timeout_seconds,
+        checksum=runtime.settings.listen is Listen.OWN,  # loopback does not damage
+        recorder=metrics,
+    )
+    runtime.keep(transport, communicator)
+    return _Group(communicator)
 
 
 class _ReportedMetrics(Metrics):
@@ -146,13 +155,13 @@ class _ReportedMetrics(Metrics):
 
     def __init__(self, runtime: TaskRuntime) -> None:
         super().__init__()
-        self._steps_report = runtime.steps
+        self._reporter = runtime.reporter
         runtime.count(lambda: cast("Mapping[str, float]", self.snapshot()))
 
     def record(self, event: Event) -> None:
         """See `Metrics.record`."""
         super().record(event)
-        self._steps_report.record(event)
+        self._reporter.record(event)
 
 
 class _Group:

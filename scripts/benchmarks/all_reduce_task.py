@@ -10,6 +10,7 @@ import numpy as np
 
 from clustersim.clock import SYSTEM_CLOCK
 from clustersim.cluster.tf_config import TFConfig
+from clustersim.collectives.communicator import Communicator
 from clustersim.config import TaskSettings
 from clustersim.runtime import task as runtime_task
 
@@ -26,7 +27,9 @@ def main() -> None:
         parser.error("TF_CONFIG is not set")
     runtime = runtime_task.ensure(config.cluster, config.task, TaskSettings.from_environ())
     runtime.wait_ready()
-    comm = runtime.communicator()
+    transport = runtime.transport()
+    comm = Communicator(transport)
+    runtime.keep(transport, comm)
     rows = []
     for size_bytes in sizes:
         data = np.full(max(1, size_bytes // 4), comm.rank + 1, dtype=np.float32)

@@ -66,7 +66,7 @@ class ByHand:
             **environ,
         }
         self.tasks[name] = subprocess.Popen(
-            [sys.executable, program, *map(str, args)],
+            [sys.executable, "-X", "faulthandler", program, *map(str, args)],
             env=env,
             cwd=self.folder,
             stdout=subprocess.PIPE,
@@ -89,7 +89,12 @@ class ByHand:
     def wait_one(self, name):
         """Waits for one task."""
         process = self.tasks[name]
-        out, err = process.communicate(timeout=LIMIT_S)
+        try:
+            out, err = process.communicate(timeout=LIMIT_S)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGABRT)  # faulthandler prints every thread's stack
+            out, err = process.communicate(timeout=5)
+            raise AssertionError(f"{name} hangs:\n{out}\n{err}") from None
         return Done(process.returncode, out, err)
 
     def close(self):

@@ -1,0 +1,46 @@
+"""The command line: a group whose commands are loaded when they are used.
+
+A command parses, calls one function of a lower room, and prints. No logic lives here.
+"""
+
+import importlib
+import sys
+
+import click
+
+from clustersim._version import __version__
+
+_COMMANDS = {"run": "clustersim.cli.run"}
+
+_NOT_YET = frozenset({
+    "bench", "demo", "doctor", "env", "explain", "export", "fault", "lesson", "lint", "logs", "net",
+    "predict", "reap", "replay", "status", "stop", "top", "trace", "view", "why",
+})  # fmt: skip
+"""Documented names that answer "not yet"."""
+
+
+class _Commands(click.Group):
+    """Finds a command's module by its name."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click's signature
+        return sorted(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name in _NOT_YET:
+            fail(f"`clustersim {cmd_name}` is documented and not built yet.", "CSE102", 2)
+        if cmd_name not in _COMMANDS:
+            return None
+        command: click.Command = importlib.import_module(_COMMANDS[cmd_name]).command
+        return command
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="clustersim", message="%(prog)s %(version)s")
+def main() -> None:
+    """Run TF_CONFIG clusters as local processes."""
+
+
+def fail(message: str, code: str, exit_code: int) -> None:
+    """Says what is wrong, on one line, and exits."""
+    click.echo(f"error {code}  {message}", err=True)
+    sys.exit(exit_code)

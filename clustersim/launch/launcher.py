@@ -1,0 +1,257 @@
+"""Starts one task: its port, its TF_CONFIG, its environment, its process.
+
+It prepares and starts; it does not watch (the supervisor does), and decides nothing.
+"""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from clustersim.cluster.ports import owner_text
+from clustersim.cluster.spec import EVALUATOR, PS, UNASSIGNED, Address, ClusterSpec, Task
+from clustersim.cluster.tf_config import VARIABLE, TFConfig
+from clustersim.errors import StartError
+from clustersim.launch.plan import RunPlan
+
+_CHILD = str(Path(__file__).with_name("child.py"))
+
+_MAX_ENVIRON_BYTES = 128 * 1024 - 1024
+"""One environment string holds 131,071 bytes on Linux; more fails with a message about nothing."""
+
+THREAD_VARIABLES = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "TF_NUM_INTRAOP_THREADS",
+    "TF_NUM_INTEROP_THREADS",
+)
+
+
+_LOCAL = {
+    "localhost": ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")),
+    "127.0.0.1": ((socket.AF_INET, "127.0.0.1"),),
+    "::1": ((socket.AF_INET6, "::1"),),
+}
+
+
+class Reservation:
+    """Ports that are bound for tasks to come, and held until `close`.
+
+    Bound with SO_REUSEADDR and not listening: the task's own server binds over them, and neither a
+    port-0 bind nor an outgoing connection of anybody else lands on them.
+    """
+
+    def __init__(self) -> None:
+        self._stack = ExitStack()
+
+    def take(self) -> int:
+        """Returns a port that is bound on 127.0.0.1 and, where there is one, on ::1.
+
+        Raises:
+            StartError: No port was free on both.
+        """
+        for _ in range(100):
+            four = self._bind(socket.AF_INET, "127.0.0.1", 0)
+            port: int = four.getsockname()[1]
+            if not _has_ipv6_loopback():
+                return port
+            try:
+                self._bind(socket.AF_INET6, "::1", port)
+            except OSError:
+                continue  # taken there; this one stays held, so the next is another
+            return port
+        raise StartError(
+            "No port is free on both 127.0.0.1 and ::1 after 100 tries. End some servers.",
+            code="CSE203",
+        )
+
+    def hold(self, address: Address) -> None:
+        """Holds one port that the caller chose.
+
+        Raises:
+            StartError: It is in use (CSE203), or the address is no local one (CSE204).
+        """
+        if address.host not in _LOCAL:
+            raise StartError(
+                f"{address} is not on this machine's loopback. Use localhost in the cluster of a"
+                " local run.",
+                code="CSE204",
+            )
+        for family, host in _LOCAL[address.host]:
+            if family is socket.AF_INET6 and not _has_ipv6_loopback():
+                continue
+            try:
+                self._bind(family, host, address.port)
+            except OSError:
+                raise StartError(
+                    f"{address} is already in use{owner_text(address.port)}. End it, or choose"
+                    " another port.",
+                    code="CSE203",
+                ) from None
+
+    def close(self) -> None:
+        """Lets go of all ports."""
+        self._stack.close()
+
+    def _bind(self, family: int, host: str, port: int) -> socket.socket:
+        held = socket.socket(family, socket.SOCK_STREAM)
+        try:
+            held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            held.bind((host, port))
+        except OSError:
+            held.close()
+            raise
+        self._stack.callback(held.close)
+        return held
+
+
+def _has_ipv6_loopback() -> bool:
+    """Returns whether ::1 can be bound and `localhost` may mean it."""
+    try:
+        with socket.socket(socket.AF_INET6, socket.SOCK_STREAM) as probe:
+            probe.bind(("::1", 0))
+    except OSError:
+        return False
+    return True
+
+
+def place(spec: ClusterSpec, reservation: Reservation) -> ClusterSpec:
+    """Returns the cluster with a held local port for every task.
+
+    Raises:
+        StartError: See `Reservation`.
+    """
+    chosen = {}
+    for task in spec.tasks():
+        if spec.task_address(task.type, task.index) == UNASSIGNED:
+            chosen[task] = f"localhost:{reservation.take()}"
+        else:
+            reservation.hold(spec.address(task))
+    return spec.with_addresses(chosen)
+
+
+def tf_config(spec: ClusterSpec, task: Task) -> TFConfig:
+    """Returns what one task is told. Only the evaluator's own map lists it: nobody dials it."""
+    seen = spec if task.type == EVALUATOR else spec.without(EVALUATOR)
+    return TFConfig(cluster=seen, task=task)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What the environment of every task of a run shares."""
+
+    plan: RunPlan
+    cluster_id: str
+    num_cores: int
+
+
+def threads_of(plan: RunPlan, num_cores: int, environ: Mapping[str, str]) -> int | None:
+    """Returns the thread limit that tasks are given; None if every variable is set already."""
+    if all(name in environ for name in THREAD_VARIABLES):
+        return None
+    return plan.num_threads or max(1, num_cores // sum(map(len, plan.cluster.values())))
+
+
+def environment(
+    spec: ClusterSpec, task: Task, around: Surroundings, base: Mapping[str, str]
+) -> dict[str, str]:
+    """Returns the environment of one task; what `base` says about threads and GPUs stays.
+
+    Raises:
+        StartError: The cluster map is too large for an environment variable.
+    """
+    plan = around.plan
+    config = tf_config(spec, task).to_json()
+    if len(config) > _MAX_ENVIRON_BYTES:
+        raise StartError(
+            f"TF_CONFIG has {len(config)} bytes for {len(spec.tasks())} tasks, more than one"
+            f" environment variable holds ({_MAX_ENVIRON_BYTES}). Start fewer tasks.",
+            code="CSE202",
+        )
+    env = {**base, **plan.environ}
+    limit = threads_of(plan, around.num_cores, env)
+    for name in THREAD_VARIABLES:
+        env.setdefault(name, str(limit))
+    for name in ("no_proxy", "no_grpc_proxy"):
+        env[name] = ",".join(filter(None, [env.get(name, ""), "localhost,127.0.0.1,::1"]))
+    env.setdefault("PYTHONUNBUFFERED", "1")
+    env.setdefault("GRPC_VERBOSITY", "NONE")
+    if task.type == PS:
+        env.setdefault("CUDA_VISIBLE_DEVICES", "")
+    env |= {
+        VARIABLE: config,
+        "CLUSTERSIM_CLUSTER_ID": around.cluster_id,
+        "CLUSTERSIM_RUN": plan.folder,
+        "CLUSTERSIM_START_TIMEOUT": str(plan.start_timeout_s),
+        "CLUSTERSIM_LISTEN": plan.listen,
+        "CLUSTERSIM_INSECURE_NETWORK": "1" if plan.insecure_network else "0",
+    }
+    return env
+
+
+@dataclass(slots=True, kw_only=True)
+class Started:
+    """One task's process, and the reading ends of what it writes."""
+
+    process: subprocess.Popen[bytes]
+    report_fd: int
+
+
+def start(command: tuple[str, ...], env: dict[str, str]) -> Started:
+    """Starts a task: own process group, no stdin, output and reports on pipes.
+
+    `child.py` runs first: it ties the task's life to this process, then becomes `command`. Must be
+    called from a thread that lives as long as the tasks: the tie is to the thread.
+
+    Raises:
+        StartError: The interpreter cannot be started (CSE206).
+    """
+    reading, writing = os.pipe()
+    env = {**env, "CLUSTERSIM_REPORT_FD": str(writing)}
+    child = [sys.executable, "-I", "-S", _CHILD, str(os.getpid()), *command]
+    try:
+        process = subprocess.Popen(
+            child,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            pass_fds=(writing,),
+            process_group=0,
+        )
+    except OSError as error:
+        os.close(reading)
+        raise StartError(f"{command[0]} cannot be started: {error}.", code="CSE206") from error
+    finally:
+        os.close(writing)
+    return Started(process=process, report_fd=reading)
+
+
+def record(folder: Path, started: Mapping[Task, Started]) -> None:
+    """Writes who was started to run.json (0600), for whoever must clean up without us."""
+    tasks = {
+        str(task): {"pid": one.process.pid, "start": start_time(one.process.pid)}
+        for task, one in started.items()
+    }
+    content = json.dumps({"supervisor": os.getpid(), "tasks": tasks})
+    fd = os.open(folder / "run.json", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(fd, "w") as file:
+        file.write(content)
+
+
+def start_time(pid: int) -> str:
+    """Returns when a process was started, in the kernel's own unit; '' if it is gone or unknown.
+
+    Together with the pid it names a process once and for all.
+    """
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="ascii")
+    except OSError:
+        return ""
+    return stat.rpartition(")")[2].split()[19]
