@@ -42,3 +42,13 @@ def nothing_is_left_behind():
         child.kill()
     assert not [t.name for t in left if t.is_alive()], "threads are left"
     assert not alive, "processes are left"
+
+
+@pytest.fixture
+def by_hand(tmp_path):
+    """A cluster of real processes without a launcher."""
+    from tests.by_hand import ByHand
+
+    cluster = ByHand(tmp_path)
+    yield cluster
+    cluster.close()

@@ -9,8 +9,6 @@ import sys
 import textwrap
 from dataclasses import dataclass, field
 
-import pytest
-
 from tests.conftest import ROOT
 
 LIMIT_S = 25.0
@@ -50,7 +48,7 @@ class ByHand:
                 cluster.setdefault(job, []).append(f"localhost:{held.getsockname()[1]}")
         return cluster
 
-    def start(self, name, cluster, program, *args, **environ):
+    def start(self, name, cluster, program, *args, python=sys.executable, **environ):
         """Starts one task; `program` is a path, or the text of a script."""
         if "\n" in program:
             path = self.folder / "train.py"
@@ -66,7 +64,7 @@ class ByHand:
             **environ,
         }
         self.tasks[name] = subprocess.Popen(
-            [sys.executable, "-X", "faulthandler", program, *map(str, args)],
+            [python, "-X", "faulthandler", program, *map(str, args)],
             env=env,
             cwd=self.folder,
             stdout=subprocess.PIPE,
@@ -75,11 +73,11 @@ class ByHand:
         )
         return self.tasks[name]
 
-    def run(self, cluster, program, *args, order=None, **environ):
+    def run(self, cluster, program, *args, order=None, python=sys.executable, **environ):
         """Starts every task of the cluster and waits for all; returns what each left."""
         names = [f"{job}:{i}" for job, addresses in cluster.items() for i in range(len(addresses))]
         for name in order or names:
-            self.start(name, cluster, program, *args, **environ)
+            self.start(name, cluster, program, *args, python=python, **environ)
         return self.wait()
 
     def wait(self):
@@ -106,10 +104,3 @@ class ByHand:
                 process.communicate(timeout=5)
         for held in self.held:
             held.close()
-
-
-@pytest.fixture
-def by_hand(tmp_path):
-    cluster = ByHand(tmp_path)
-    yield cluster
-    cluster.close()
