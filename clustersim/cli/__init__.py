@@ -10,7 +10,10 @@ import click
 
 from clustersim._version import __version__
 
-_COMMANDS = {"run": "clustersim.cli.run"}
+_COMMANDS = {
+    "run": ("clustersim.cli.run", "Run a script in every task of a cluster, with its TF_CONFIG."),
+}
+"""Where each command lives, and its line in --help: which then need not load it."""
 
 _NOT_YET = frozenset({
     "bench", "demo", "doctor", "env", "explain", "export", "fault", "lesson", "lint", "logs", "net",
@@ -30,8 +33,12 @@ class _Commands(click.Group):
             fail(f"`clustersim {cmd_name}` is documented and not built yet.", "CSE102", 2)
         if cmd_name not in _COMMANDS:
             return None
-        command: click.Command = importlib.import_module(_COMMANDS[cmd_name]).command
+        command: click.Command = importlib.import_module(_COMMANDS[cmd_name][0]).command
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in sorted(_COMMANDS.items())])
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
