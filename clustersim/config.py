@@ -50,6 +50,10 @@ class TaskSettings:
     """CLUSTERSIM_LINGER=1: a worker that is done stays until the chief says goodbye. Default no;
     the compose file sets it, since there the first exit ends everything."""
 
+    has_full_traceback: bool = False
+    """CLUSTERSIM_TRACEBACK=1: an exception that ends the program is shown with our own frames.
+    Default no: they say nothing about the program."""
+
     @classmethod
     def from_environ(cls, environ: Mapping[str, str] | None = None) -> "TaskSettings":
         """Reads the settings of this process.
@@ -78,6 +82,7 @@ class TaskSettings:
             cluster_id=env.get(PREFIX + "CLUSTER_ID", ""),
             report_fd=int(report_text) if report_text else None,
             linger=_flag(env, "LINGER"),
+            has_full_traceback=_flag(env, "TRACEBACK"),
         )
 
 

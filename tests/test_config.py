@@ -21,6 +21,7 @@ def test_every_variable_is_read():
         "CLUSTERSIM_CLUSTER_ID": "abc",
         "CLUSTERSIM_REPORT_FD": "7",
         "CLUSTERSIM_LINGER": "1",
+        "CLUSTERSIM_TRACEBACK": "1",
     }
     assert TaskSettings.from_environ(environ) == TaskSettings(
         listen=Listen.OWN,
@@ -29,6 +30,7 @@ def test_every_variable_is_read():
         cluster_id="abc",
         report_fd=7,
         linger=True,
+        has_full_traceback=True,
     )
 
 

@@ -13,6 +13,7 @@ import threading
 import uuid
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import Protocol
 
@@ -44,6 +45,8 @@ _LATE_SERVER_S = 5.0
 """How long a leader that is done waits for a ps that has not joined yet."""
 
 _LATE_LOOK_S = 0.05
+
+_PACKAGE = str(Path(__file__).parents[1])
 
 _log = logging.getLogger(__name__)
 
@@ -359,7 +362,8 @@ class Reporter:
 # -- this process's task ------------------------------------------------------------------------
 
 _current: TaskRuntime | None = None
-_current_lock = threading.Lock()  # guards _current
+_current_lock = threading.Lock()  # guards _current and _is_watching
+_is_watching = False
 
 
 def current() -> TaskRuntime | None:
@@ -378,7 +382,6 @@ def ensure(spec: ClusterSpec, task: Task, settings: TaskSettings) -> TaskRuntime
         if _current is None:
             _current = TaskRuntime(spec, task, settings)
             atexit.register(_current.close)
-            _watch_for_failure(_current)
         elif (_current.spec, _current.task) != (spec, task):
             raise UnavailableError(
                 f"This process already is {_current.task} of {_current.spec!r}, and cannot also be"
@@ -390,14 +393,40 @@ def ensure(spec: ClusterSpec, task: Task, settings: TaskSettings) -> TaskRuntime
         return _current
 
 
-def _watch_for_failure(runtime: TaskRuntime) -> None:
-    """Lets the runtime know of the exception that ends the program."""
+def watch_for_failure() -> None:
+    """Sees the exception that ends the program: shows it without our frames, and reports it.
+
+    CLUSTERSIM_TRACEBACK=1 keeps our frames. A second call does nothing.
+    """
+    global _is_watching  # noqa: PLW0603  # a hook of the process is set once
+    with _current_lock:
+        if _is_watching:
+            return
+        _is_watching = True
     shown_before = sys.excepthook
 
     def hook(
         kind: type[BaseException], error: BaseException, traceback: TracebackType | None
     ) -> None:
-        runtime.failed(error)
-        shown_before(kind, error, traceback)
+        if _current is not None:
+            _current.failed(error)
+        if not TaskSettings.from_environ().has_full_traceback:
+            traceback = without_our_frames(traceback)
+        shown_before(kind, error.with_traceback(traceback), traceback)
 
     sys.excepthook = hook
+
+
+def without_our_frames(traceback: TracebackType | None) -> TracebackType | None:
+    """Returns a traceback that ends where the program called us; whole if it never was there."""
+    kept = []
+    frame = traceback
+    while frame is not None:
+        if not frame.tb_frame.f_code.co_filename.startswith(_PACKAGE):
+            kept.append(frame)
+        frame = frame.tb_next
+    if not kept:
+        return traceback
+    for frame, following in zip(kept, [*kept[1:], None], strict=True):
+        frame.tb_next = following
+    return kept[0]

@@ -61,6 +61,7 @@ class MultiWorkerMirroredStrategy(Strategy):
         cluster_resolver: ClusterResolver | None = None,
         communication_options: CommunicationOptions | None = None,
     ) -> None:
+        runtime_task.watch_for_failure()
         _check(cluster_resolver, ClusterResolver, "cluster_resolver")
         _check(communication_options, CommunicationOptions, "communication_options")
         resolver = cluster_resolver or TFConfigClusterResolver()

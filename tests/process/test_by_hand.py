@@ -235,3 +235,14 @@ def test_ctrl_c_ends_a_task_that_waits(by_hand):
     process.stderr.readline()
     process.send_signal(signal.SIGINT)
     assert by_hand.wait_one("worker:0").code in {1, 130, -signal.SIGINT}
+
+
+def test_the_traceback_of_an_error_of_ours_ends_in_the_program(by_hand):
+    program = HEAD + "s.reduce('NOPE', tf.constant(1.), axis=None)\n"
+    cluster = by_hand.cluster(worker=1)
+    by_hand.start("worker:0", cluster, program)
+    done = by_hand.wait_one("worker:0")
+    assert done.err.count("File ") == 1
+    assert "train.py" in done.err
+    by_hand.start("worker:0", cluster, program, CLUSTERSIM_TRACEBACK="1")
+    assert "base.py" in by_hand.wait_one("worker:0").err
