@@ -473,7 +473,7 @@ class Communicator:
     def _broke(self, call: _Call, error: PeerBroke) -> OpError:
         me = self.names[self.rank]
         return errors.UnavailableError(
-            f"{error.message} {me} was in its {_ordinal(call.number)} collective call:"
+            f"{error.message.rstrip('.')}. {me} was in its {_ordinal(call.number)} collective call:"
             f" {call.signature}. See the log of {error.task}, then start all tasks anew.",
             code="CSE503",
             task=error.task,
@@ -497,7 +497,7 @@ class Communicator:
 
     def _raise(self, error: OpError) -> NoReturn:
         self._failure = error
-        raise error
+        raise error from None  # what the transport raised says less
 
 
 def _from_abort(data: bytes, call: _Call) -> OpError:

@@ -139,6 +139,13 @@ class Blamed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Dismissed:
+    """A serving task reports that its leader let it go: its end is in order."""
+
+    task: Task
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StopRun:
     """Somebody or something outside the tasks ends the run."""
 
@@ -159,7 +166,7 @@ class RungPassed:
 
 
 TaskEvent: TypeAlias = Spawned | Ready | Exited | StopAsked
-Event: TypeAlias = TaskEvent | Blamed | StopRun | KillRun | RungPassed
+Event: TypeAlias = TaskEvent | Blamed | Dismissed | StopRun | KillRun | RungPassed
 
 # -- actions ------------------------------------------------------------------------------------
 
@@ -201,6 +208,8 @@ class TaskRecord:
     """How many tasks had ended before it."""
     blames: Task | None = None
     cause: str = ""
+    is_dismissed: bool = False
+    """Whether the leader said goodbye to it before it ended."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -298,6 +307,9 @@ def step(run: Run, event: Event) -> Step:
     match event:
         case Blamed():
             return _blamed(run, event), ()
+        case Dismissed():
+            record = replace(run.tasks[event.task], is_dismissed=True)
+            return _with(run, event.task, record), ()
         case StopRun():
             return _stop_run(run, event)
         case KillRun():
@@ -464,7 +476,10 @@ def _ended_early(run: Run) -> tuple[Task, ...]:
     return tuple(
         task
         for task, one in run.tasks.items()
-        if task not in deciding and one.state is State.SUCCEEDED and (one.order or 0) < last
+        if task not in deciding
+        and one.state is State.SUCCEEDED
+        and not one.is_dismissed
+        and (one.order or 0) < last
     )
 
 

@@ -151,6 +151,8 @@ class Supervisor:
         elif ev == "peer_failed":
             culprit = Task.parse(str(report["task"]))
             self._feed(lifecycle.Blamed(task=task, culprit=culprit, cause=str(report.get("cause"))))
+        elif ev == "dismissed":
+            self._feed(lifecycle.Dismissed(task=task))
         self._reports[task][str(ev)] = report
         if ev in {"waiting", "step", "counters", "peer_failed"}:
             rest = {key: value for key, value in report.items() if key != "ev"}

@@ -9,6 +9,7 @@ report is lost. A supervisor that is gone or does not read never stops the task:
     {"ev":"step","step":37,"where":"train.py:41","in":"all_reduce"}
     {"ev":"peer_failed","task":"worker:1","cause":"EARLY_EXIT","message":"..."}
     {"ev":"counters","replicas":2,"steps":300,"compute_s":1.2,"waiting_s":0.3,...}
+    {"ev":"dismissed"}                      the leader said goodbye to this ps
     {"ev":"goodbye","collectives":2}
 """
 

@@ -181,6 +181,7 @@ class TaskRuntime:
                 self._say_waiting(said, waited_s, [self._member.leader])
                 if waited_s > self.settings.start_timeout_s:
                     raise self._not_ready()
+        self.report.write("dismissed")
 
     def failed(self, error: BaseException) -> None:
         """Takes note of what ends the program, for the goodbye and for the supervisor."""
