@@ -41,7 +41,7 @@ _STEP_REPORT_S = 0.05
 
 _SLICE_S = 1.0
 
-_LATE_SERVER_S = 5.0
+_LATE_SERVER_S = 3.0
 """How long a leader that is done waits for a ps that has not joined yet."""
 
 _LATE_LOOK_S = 0.05
@@ -203,8 +203,10 @@ class TaskRuntime:
             group.close()
         self._flush_report(groups)
         num_calls = {transport.group: one.num_calls for transport, one in groups}
-        if self._leading is not None and not self.report.is_open:
-            self._await_late_servers(self._leading)
+        if self._leading is not None:
+            # After a failure a supervisor, where there is one, ends the ps by itself.
+            if not (self._failure and self.report.is_open):
+                self._await_late_servers(self._leading)
         elif self.settings.linger and self._leading is None and not self._failure:
             self._linger()
         self._member.leave(num_calls, self._failure)
