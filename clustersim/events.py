@@ -38,6 +38,8 @@ class CollectiveFinished(Event):
     """The rest of the call."""
     site: str = ""
     """Where the program makes the call, as `train.py:41`."""
+    other_site: str = ""
+    """Where a peer makes its call, if that is another place."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

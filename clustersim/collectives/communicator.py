@@ -81,6 +81,7 @@ class _Call:
     timeout_s: float | None
     first_byte: float | None = None
     said: float = 0.0
+    other_site: str = ""
     greeted: bool = False
     """Whether the frame that carries the call site was sent."""
 
@@ -284,6 +285,7 @@ class Communicator:
                 waiting_s=first - call.started,
                 network_s=now - first,
                 site=call.signature.site,
+                other_site=call.other_site,
             )
         )
 
@@ -417,6 +419,8 @@ class Communicator:
     def _compare(self, call: _Call, frame: Frame, source: int) -> None:
         mine, theirs = call.signature, frame.signature
         must_agree = mine.kind is not Kind.ALL_GATHER
+        if theirs.site not in {"", mine.site}:
+            call.other_site = theirs.site  # legal: branches by role make like calls in two places
         differ = [
             name
             for name, same in (

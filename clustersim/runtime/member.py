@@ -134,6 +134,8 @@ class Member:
             UnavailableError: A member is gone that had not arrived.
             FailedPreconditionError: The leader refused the arrival as stale.
         """
+        with self._changed:
+            self._raise_failure()
         request = pb.ArriveRequest(caller=self._caller(_LEAVE_TIMEOUT_S), barrier=name)
         try:
             self._stub.Arrive(request, timeout=_LEAVE_TIMEOUT_S)

@@ -218,6 +218,9 @@ def _join(membership: Membership, _place: Place, event: Join) -> Step:
 def _join_again(membership: Membership, place: Place, event: Join) -> Step:
     if place.incarnation == event.incarnation:
         return membership, (Admit(),)
+    refusal = _refusal(membership, event)
+    if refusal is not None:  # says more than that the place is taken
+        return membership, (refusal,)
     reason = (
         f"{event.task} is already there, in process {place.pid}. Give each process its own"
         " task.index, or end the other one."

@@ -199,14 +199,18 @@ def test_calls_that_differ_are_an_error_on_all_ranks_that_names_both(what, size)
         assert result.cause is Cause.MISMATCH
 
 
-def test_like_calls_from_different_lines_are_legal():
+def test_like_calls_from_different_lines_are_legal_and_noted():
+    recorder = ListRecorder()
+
     def body(comm):
         if comm.rank == 0:
-            return comm.all_reduce(np.ones(1))
-        return comm.all_reduce(np.ones(1))
+            return comm.all_reduce(np.ones(1), site="train.py:1")
+        return comm.all_reduce(np.ones(1), site="train.py:2")
 
-    for result in on_all(2, body):
+    for result in on_all(2, body, recorder=recorder):
         assert result.tolist() == [2]
+    sites = {(event.site, event.other_site) for event in recorder.events}
+    assert sites == {("train.py:1", "train.py:2"), ("train.py:2", "train.py:1")}
 
 
 def test_after_a_failed_call_later_calls_raise_the_same_class():
