@@ -240,7 +240,12 @@ class DeviceScope:
         return outer.make_merged_spec(as_spec(self._device_name))
 
 
-def enter_device(spec: DeviceSpec) -> Token[DeviceSpec | None]:
+def current_spec() -> DeviceSpec | None:
+    """Returns what the current scope asks for, None outside of any."""
+    return _requested.get()
+
+
+def enter_device(spec: DeviceSpec | None) -> Token[DeviceSpec | None]:
     """Makes a full device name current, at less cost than a `DeviceScope`; see `leave_device`."""
     return _requested.set(spec)
 

@@ -30,8 +30,8 @@ from clustersim.runtime import task as runtime_task
 from clustersim.runtime.task import TaskRuntime
 from clustersim.strategies.base import Strategy
 from clustersim.strategies.cross_replica import SINGLE_PROCESS, CrossReplica
-from clustersim.strategies.options import CommunicationOptions
-from clustersim.strategies.replicated import ReplicatedExtended
+from clustersim.strategies.mirrored import InTurnExtended
+from clustersim.strategies.options import CommunicationImplementation, CommunicationOptions
 
 Array = npt.NDArray[Any]
 
@@ -71,8 +71,8 @@ class MultiWorkerMirroredStrategy(Strategy):
             simulated.set_local_task(task.type, task.index)
         runtime = _runtime(resolver.cluster_spec(), task)
         metrics = Metrics() if runtime is None else _ReportedMetrics(runtime)
-        extended = ReplicatedExtended(
-            devices=(simulated.canonicalize("/device:CPU:0"),),
+        extended = InTurnExtended(
+            devices=_local_devices(),
             cross_replica=_cross_replica(runtime, options, metrics),
             cluster_resolver=resolver,
             is_chief=task is None or roles.is_chief(resolver.cluster_spec(), task.type, task.index),
@@ -81,9 +81,38 @@ class MultiWorkerMirroredStrategy(Strategy):
         super().__init__(extended)
 
 
+class _AlsoTheOther(type):
+    """Makes every MultiWorkerMirroredStrategy an instance of its older name, too."""
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, MultiWorkerMirroredStrategy)
+
+
+class ExperimentalMultiWorkerMirroredStrategy(MultiWorkerMirroredStrategy, metaclass=_AlsoTheOther):
+    """The older name, which takes the way to communicate instead of all options.
+
+    Args:
+        communication: A CommunicationImplementation, or its name.
+        cluster_resolver: See `MultiWorkerMirroredStrategy`, whose errors this raises.
+    """
+
+    def __init__(
+        self,
+        communication: CommunicationImplementation | str = CommunicationImplementation.AUTO,
+        cluster_resolver: ClusterResolver | None = None,
+    ) -> None:
+        super().__init__(cluster_resolver, CommunicationOptions(implementation=communication))
+
+
 def _check(value: object, kind: type, name: str) -> None:
     if value is not None and not isinstance(value, kind):
         raise ValueError(f"`{name}` must be a {kind.__name__} or None, not {value!r}.")
+
+
+def _local_devices() -> tuple[str, ...]:
+    """Returns all GPUs of this process, else its first CPU, however often that is split."""
+    gpus = simulated.list_logical_devices("GPU")
+    return tuple(map(simulated.canonicalize, gpus)) or (simulated.canonicalize("/device:CPU:0"),)
 
 
 def _place(resolver: ClusterResolver) -> Task | None:

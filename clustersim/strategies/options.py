@@ -49,6 +49,17 @@ class CommunicationOptions:
                 )
             # A frozen value is completed once, while it is made.
             object.__setattr__(self, "implementation", CommunicationImplementation[name])
+        if not isinstance(self.implementation, CommunicationImplementation):
+            raise ValueError(  # noqa: TRY004  # TensorFlow's error
+                f"implementation is {self.implementation!r}. Give one of"
+                f" {list(CommunicationImplementation.__members__)}."
+            )
+
+    def __str__(self) -> str:
+        return (
+            f"Options(bytes_per_pack={self.bytes_per_pack},timeout_seconds={self.timeout_seconds},"
+            f" implementation={self.implementation})"
+        )
 
 
 class RunOptions(NamedTuple):
@@ -57,3 +68,44 @@ class RunOptions(NamedTuple):
     experimental_enable_dynamic_batch_size: bool = True
     experimental_bucketizing_dynamic_shape: bool = False
     experimental_xla_options: object = None
+
+
+class CrossDeviceOps:
+    """How values of several devices are combined. All kinds give the same numbers here."""
+
+
+class ReductionToOneDevice(CrossDeviceOps):
+    """Copies all values to one device, combines them there and copies the result back.
+
+    Args:
+        reduce_to_device: That device. Default: the first destination.
+        accumulation_fn: Accepted, and without effect: values are summed.
+    """
+
+    def __init__(self, reduce_to_device: str | None = None, accumulation_fn: object = None) -> None:
+        self.reduce_to_device = reduce_to_device
+        self.accumulation_fn = accumulation_fn
+
+
+class AllReduceCrossDeviceOps(CrossDeviceOps):
+    """Combines values on all devices at once.
+
+    Args:
+        num_packs: How many packs the values travel in; never changes a result.
+
+    Raises:
+        ValueError: `num_packs` is negative.
+    """
+
+    def __init__(self, num_packs: int = 1) -> None:
+        if num_packs < 0:
+            raise ValueError(f"num_packs is {num_packs!r}. Give 0 (no packing) or more.")
+        self.num_packs = num_packs
+
+
+class NcclAllReduce(AllReduceCrossDeviceOps):
+    """What TensorFlow does with NVIDIA's library."""
+
+
+class HierarchicalCopyAllReduce(AllReduceCrossDeviceOps):
+    """What TensorFlow does by copying within groups of GPUs."""

@@ -92,9 +92,8 @@ class ReplicatedExtended(StrategyExtended):
     def attach(self, strategy: Strategy) -> None:
         """Makes the contexts of the local replicas, which every run shares."""
         super().attach(strategy)
-        first = self._cross_replica.rank * self.num_local
         self._replica_modes = tuple(
-            scope.Mode(strategy, self, ReplicaContext(strategy, first + i, i))
+            scope.Mode(strategy, self, ReplicaContext(strategy, self.first_replica_id + i, i))
             for i in range(self.num_local)
         )
 
@@ -102,6 +101,11 @@ class ReplicatedExtended(StrategyExtended):
     def num_local(self) -> int:
         """How many replicas this process has."""
         return len(self._devices)
+
+    @property
+    def first_replica_id(self) -> int:
+        """Which of all replicas this process's first one is."""
+        return self._cross_replica.rank * self.num_local
 
     @property
     def num_replicas_in_sync(self) -> int:
@@ -133,11 +137,13 @@ class ReplicatedExtended(StrategyExtended):
         fn: Callable[..., Any],
         args: Sequence[object],
         kwargs: Mapping[str, object],
+        *,
+        mode: scope.Mode | None = None,
     ) -> Any:
-        """Calls `fn` as one local replica, in this thread."""
+        """Calls `fn` as one local replica, in this thread; in its usual mode or in `mode`."""
         own_args = [select_replica(index, arg) for arg in args]
         own_kwargs = {name: select_replica(index, value) for name, value in kwargs.items()}
-        mode_token = scope.enter(self._replica_modes[index])
+        mode_token = scope.enter(mode or self._replica_modes[index])
         device_token = enter_device(self._specs[index])
         try:
             return fn(*own_args, **own_kwargs)
@@ -232,7 +238,7 @@ class ReplicatedExtended(StrategyExtended):
 
     def values_from_function(self, value_fn: Callable[[ValueContext], Any]) -> Any:
         """Returns per-replica values, even of one replica."""
-        first, count = self._cross_replica.rank * self.num_local, self.num_replicas_in_sync
+        first, count = self.first_replica_id, self.num_replicas_in_sync
         values = [value_fn(ValueContext(first + i, count)) for i in range(self.num_local)]
         return regroup(values, is_always_wrapped=True)
 

@@ -16,9 +16,16 @@ from clustersim.strategies.default import (
     has_strategy,
     in_cross_replica_context,
 )
+from clustersim.strategies.mirrored import MirroredStrategy
 from clustersim.strategies.multi_worker_mirrored import MultiWorkerMirroredStrategy
 from clustersim.strategies.one_device import OneDeviceStrategy
-from clustersim.strategies.options import RunOptions
+from clustersim.strategies.options import (
+    CrossDeviceOps,
+    HierarchicalCopyAllReduce,
+    NcclAllReduce,
+    ReductionToOneDevice,
+    RunOptions,
+)
 from clustersim.strategies.replica_context import ReplicaContext
 from clustersim.strategies.server import Server
 from clustersim.tf import cluster_resolver
@@ -26,15 +33,20 @@ from clustersim.tf import distribute_experimental as experimental
 from clustersim.values.per_replica import DistributedValues
 
 __all__ = [
+    "CrossDeviceOps",
     "DistributedDataset",
     "DistributedIterator",
     "DistributedValues",
+    "HierarchicalCopyAllReduce",
     "InputContext",
     "InputOptions",
     "InputReplicationMode",
+    "MirroredStrategy",
     "MultiWorkerMirroredStrategy",
+    "NcclAllReduce",
     "OneDeviceStrategy",
     "ReduceOp",
+    "ReductionToOneDevice",
     "ReplicaContext",
     "RunOptions",
     "Server",

@@ -18,16 +18,21 @@ import numpy.typing as npt
 class DType:
     """An element type. Equal to its NumPy dtype and to its name, as in TensorFlow."""
 
-    __slots__ = ("as_numpy_dtype", "is_bool", "is_floating", "is_integer", "name", "size")
+    __slots__ = ("_name", "as_numpy_dtype", "is_bool", "is_floating", "is_integer", "size")
 
     def __init__(self, name: str, as_numpy_dtype: type[Any]) -> None:
-        self.name = name
+        self._name = name.encode()
         self.as_numpy_dtype = as_numpy_dtype
         numpy_dtype = np.dtype(as_numpy_dtype)
         self.size = 1 if numpy_dtype == np.dtype(object) else numpy_dtype.itemsize
         self.is_floating = np.issubdtype(numpy_dtype, np.floating)
         self.is_integer = np.issubdtype(numpy_dtype, np.integer)
         self.is_bool = numpy_dtype == np.dtype(np.bool_)
+
+    @property
+    def name(self) -> str:
+        """The name: new text at each call, as in TensorFlow, where `run` therefore wraps it."""
+        return self._name.decode()
 
     @property
     def is_numpy_compatible(self) -> bool:
@@ -60,7 +65,7 @@ class DType:
             return False
 
     def __hash__(self) -> int:
-        return hash(self.name)
+        return hash(self._name)
 
     def __repr__(self) -> str:
         return f"tf.{self.name}"

@@ -1,0 +1,444 @@
+"""`MirroredStrategy`: one replica on each of several devices of this process; and taking turns.
+
+Replicas never run at the same time, so that what they do has one order, always the same:
+
+    no merge_call       replica 0 from start to end, then 1, ...; all in the thread that called run
+    with a merge_call   replica 0 up to its merge_call; then 1, in a thread of its own, up to its
+                        own; ... then the merge function, once; then 0 goes on up to its next
+                        merge_call or its end, then 1, ...
+
+Only a merge_call needs threads, since only there a replica stops in the middle. They are kept for
+the next run and go when nobody needs them for a while. The word is passed by two locks a thread, and
+a wait for it is a call that returns when the other replica pauses or ends.
+
+A replica's error, the merge function's, or a different number of merge_calls ends the run: replicas
+that are in the middle are unwound by an exception that ordinary `except` clauses do not catch, and
+`run` raises the error. The strategy stays good.
+
+Source: tensorflow/python/distribute/mirrored_strategy.py, mirrored_run.py and
+shared_variable_creator.py, 2.21; cases `mirrored_*`.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import defaultdict
+from contextvars import Context, copy_context
+from typing import TYPE_CHECKING, Any
+
+from clustersim.devices.simulated import (
+    LogicalDevice,
+    canonicalize,
+    current_spec,
+    enter_device,
+    leave_device,
+    list_logical_devices,
+)
+from clustersim.devices.spec import DeviceSpec
+from clustersim.strategies.base import Strategy
+from clustersim.strategies.replica_context import ReplicaContext
+from clustersim.strategies.replicated import ReplicatedExtended
+from clustersim.values import scope
+from clustersim.values.dtypes import as_dtype
+from clustersim.values.per_replica import DistributedValues, regroup, select_replica
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from clustersim.collectives.schedule import ReduceOp
+    from clustersim.strategies.options import CommunicationOptions, CrossDeviceOps
+    from clustersim.values.variable import Variable, VariableRecipe
+
+_IDLE_S = 0.2
+"""How long a thread waits for another replica to run; a step that is longer can pay for a new one."""
+
+
+class _Stopped(BaseException):
+    """Unwinds a replica whose run has failed."""
+
+
+class _Seat:
+    """A kept thread in which one replica at a time runs, and the two locks that pass the word."""
+
+    _lock = threading.Lock()  # guards _idle
+    _idle: list[_Seat] = []  # noqa: RUF012  # of the class: threads are shared by all strategies
+
+    def __init__(self) -> None:
+        self._has_word = threading.Lock()
+        self._has_paused = threading.Lock()
+        self._has_word.acquire()
+        self._has_paused.acquire()
+        self._body: Callable[[], None] | None = None
+        # Daemon: a replica that never ends must not keep the process alive.
+        threading.Thread(target=self._serve, name="cs-strategies-replica", daemon=True).start()
+
+    @classmethod
+    def take(cls, body: Callable[[], None]) -> _Seat:
+        """Returns a seat that runs `body` when it is resumed for the first time."""
+        with cls._lock:
+            seat = cls._idle.pop() if cls._idle else None
+        seat = seat or cls()
+        seat._body = body  # noqa: SLF001  # of the same class
+        return seat
+
+    def resume(self) -> None:
+        """Gives the word to the replica; returns when it has paused or ended."""
+        self._has_word.release()
+        self._has_paused.acquire()
+        if self._body is None:  # only who has taken the word may give up the seat
+            with _Seat._lock:
+                _Seat._idle.append(self)
+
+    def pause(self) -> None:
+        """Called by the replica: gives the word back; returns when it is resumed."""
+        self._has_paused.release()
+        self._has_word.acquire()
+
+    def _serve(self) -> None:
+        while True:
+            if not self._has_word.acquire(timeout=_IDLE_S):
+                if self._leave():
+                    return
+                continue  # a run took it just now
+            if self._body is not None:
+                self._body()
+            self._body = None
+            self._has_paused.release()
+
+    def _leave(self) -> bool:
+        """Gives up the seat unless a run has just taken it."""
+        with _Seat._lock:
+            is_idle = self in _Seat._idle
+            if is_idle:
+                _Seat._idle.remove(self)
+            return is_idle
+
+
+class _Turn:
+    """One replica of one run: how far it is."""
+
+    def __init__(self) -> None:
+        self.seat: _Seat | None = None
+        self.has_ended = False
+        self.result: Any = None
+        self.failure: BaseException | None = None
+        self.merge_args: Sequence[object] = ()
+        self.merge_kwargs: Mapping[str, object] = {}
+        self.merge_result: Any = None
+
+
+class _TurnContext(ReplicaContext):
+    """The context of one replica in one run."""
+
+    def __init__(self, strategy: Strategy, replica_id: int, local_index: int, run: _Run) -> None:
+        super().__init__(strategy, replica_id, local_index)
+        self.run = run
+
+
+class _Run:
+    """One call of `run`: its replicas, in turn. All methods but `_body` hold the word."""
+
+    def __init__(
+        self,
+        extended: InTurnExtended,
+        fn: Callable[..., Any],
+        args: Sequence[object],
+        kwargs: Mapping[str, object],
+    ) -> None:
+        self._extended = extended
+        self._fn, self._args, self._kwargs = fn, args, kwargs
+        self._outer_spec = current_spec()
+        self._outer_context: Context | None = copy_context()
+        self._turns = [_Turn() for _ in range(extended.num_local)]
+        self._leader = 0
+        self._failure: BaseException | None = None
+        self._variables: dict[str, list[Variable]] = defaultdict(list)
+        self._num_variables: dict[tuple[int, str], int] = defaultdict(int)
+
+    def results(self) -> list[Any]:
+        """Runs all replicas; returns what each returned."""
+        try:
+            for index, turn in enumerate(self._turns):
+                if not turn.has_ended:
+                    self._leader = index
+                    turn.result = self._call(index)
+                    turn.has_ended = True
+                    self._end_others()
+        except _Stopped:
+            failure, self._failure = self._failure, None
+            raise (failure or RuntimeError("The run was stopped.")) from None
+        finally:
+            self._unwind()
+        return [turn.result for turn in self._turns]
+
+    def merge(
+        self,
+        index: int,
+        merge_fn: Callable[..., Any],
+        args: Sequence[object],
+        kwargs: Mapping[str, object],
+    ) -> Any:
+        """Returns this replica's part of what `merge_fn` returns for all."""
+        turn = self._turns[index]
+        turn.merge_args, turn.merge_kwargs = tuple(args), dict(kwargs)
+        if turn.seat is not None:
+            turn.seat.pause()
+            if self._failure is not None or self._outer_context is None:
+                raise _Stopped
+        else:
+            self._gather_others(index)
+            self._merge_all(merge_fn)
+        return turn.merge_result
+
+    def variable(self, index: int, recipe: VariableRecipe) -> Variable:
+        """Returns the variable that replica 0 made by the same name, in the same place."""
+        name = recipe.name or "Variable"
+        position = self._num_variables[index, name]
+        self._num_variables[index, name] += 1
+        made = self._variables[name]
+        if index == 0:
+            made.append(self._extended.create_mirrored(recipe))
+        elif position >= len(made):
+            raise RuntimeError(
+                f"Replica {index} makes variable {name!r}, which replica 0 did not make. Make the"
+                " same variables, in the same order, on every replica."
+            )
+        return made[position]
+
+    def _call(self, index: int) -> Any:
+        return self._extended.call_in_turn(index, self, self._fn, self._args, self._kwargs)
+
+    def _others(self) -> list[int]:
+        return [index for index in range(len(self._turns)) if index != self._leader]
+
+    def _gather_others(self, index: int) -> None:
+        """Lets every other replica run to its own merge_call."""
+        if index:
+            self._fail(_different_number(index))
+        for other in self._others():
+            turn = self._turns[other]
+            if turn.seat is None:
+                turn.seat = _Seat.take(self._body(other))
+            turn.seat.resume()
+            if turn.failure is not None:
+                self._fail(turn.failure)
+        for other in self._others():
+            if self._turns[other].has_ended:
+                self._fail(_different_number(other))
+
+    def _merge_all(self, merge_fn: Callable[..., Any]) -> None:
+        args = regroup([turn.merge_args for turn in self._turns])
+        kwargs = regroup([turn.merge_kwargs for turn in self._turns])
+        mode_token = scope.enter(self._extended.cross_mode)
+        device_token = enter_device(self._outer_spec)
+        try:
+            result = merge_fn(self._extended.container, *args, **kwargs)
+        except Exception as error:  # noqa: BLE001  # no replica may catch it: `run` raises it
+            self._fail(error)
+        finally:
+            leave_device(device_token)
+            scope.leave(mode_token)
+        for index, turn in enumerate(self._turns):
+            turn.merge_result = select_replica(index, result)
+
+    def _end_others(self) -> None:
+        """Lets the replicas that are in the middle run to their ends."""
+        for other in self._others():
+            turn = self._turns[other]
+            if turn.seat is None:
+                continue
+            turn.seat.resume()
+            if turn.failure is not None:
+                self._fail(turn.failure)
+            if not turn.has_ended:
+                self._fail(_different_number(other))
+
+    def _body(self, index: int) -> Callable[[], None]:
+        """Returns what the thread of a replica does."""
+        turn, context = self._turns[index], self._outer_context
+
+        def body() -> None:
+            try:
+                if context is not None:
+                    turn.result = context.copy().run(self._call, index)
+            except BaseException as failure:  # noqa: BLE001  # a thread's outermost line: `run` raises it
+                turn.failure = failure
+            turn.has_ended = True
+
+        return body
+
+    def _fail(self, failure: BaseException) -> None:
+        self._failure = failure
+        raise _Stopped
+
+    def _unwind(self) -> None:
+        """Ends the replicas that are in the middle, and lets go of what the run held."""
+        self._outer_context = None
+        for turn in self._turns:
+            while turn.seat is not None and not turn.has_ended:
+                turn.seat.resume()
+
+
+def _different_number(index: int) -> RuntimeError:
+    return RuntimeError(
+        "Some replicas made a different number of replica_context().merge_call() calls: replica"
+        f" {index} and replica 0 differ. Each collective, and each write to a variable with an"
+        " aggregation, is one; make the same ones on every replica."
+    )
+
+
+class InTurnExtended(ReplicatedExtended):
+    """Replicas on several devices of this process, in turn; and of other processes, if there are."""
+
+    def call_for_each_replica(
+        self,
+        fn: Callable[..., Any],
+        args: Sequence[object] = (),
+        kwargs: Mapping[str, object] | None = None,
+    ) -> Any:
+        """Calls `fn` on each local replica, under its device, with its part of the arguments.
+
+        Raises:
+            RuntimeError: The replicas made different numbers of merge_calls.
+        """
+        if self.num_local == 1:
+            return super().call_for_each_replica(fn, args, kwargs)
+        return regroup(_Run(self, fn, args, kwargs or {}).results())
+
+    def call_in_turn(
+        self,
+        index: int,
+        run: _Run,
+        fn: Callable[..., Any],
+        args: Sequence[object],
+        kwargs: Mapping[str, object],
+    ) -> Any:
+        """Calls `fn` as one local replica of `run`, in this thread."""
+        replica_id = self.first_replica_id + index
+        context = _TurnContext(self.container, replica_id, index, run)
+        return self.call_replica(
+            index, fn, args, kwargs, mode=scope.Mode(self.container, self, context)
+        )
+
+    def merge_call(
+        self,
+        context: ReplicaContext,
+        merge_fn: Callable[..., Any],
+        args: Sequence[object],
+        kwargs: Mapping[str, object],
+    ) -> Any:
+        """Calls `merge_fn` once, when all replicas have come to it."""
+        if isinstance(context, _TurnContext):
+            return context.run.merge(context.local_index, merge_fn, args, kwargs)
+        return super().merge_call(context, merge_fn, args, kwargs)
+
+    def create_variable(self, recipe: VariableRecipe) -> Variable:
+        """Makes a component per local device; inside `run` once, for all replicas."""
+        mode = scope.current()
+        if mode is not None and isinstance(mode.replica, _TurnContext):
+            return mode.replica.run.variable(mode.replica.local_index, recipe)
+        return self.create_mirrored(recipe)
+
+    def create_mirrored(self, recipe: VariableRecipe) -> Variable:
+        """Makes a component per local device. Raises as `ReplicatedExtended.create_variable`."""
+        return super().create_variable(recipe)
+
+
+class MirroredExtended(InTurnExtended):
+    """The replicas of one process, some of whose values TensorFlow combines on the host."""
+
+    def all_reduce_leaves(
+        self,
+        context: ReplicaContext,
+        op: ReduceOp,
+        leaves: list[Any],
+        *,
+        options: CommunicationOptions | None,
+    ) -> list[Any]:
+        """Reduces all leaves over all replicas.
+
+        Raises:
+            ValueError: Some leaves are int32, which goes through the host, and some are not.
+        """
+        self._check_one_way([_dtype_name(leaf) for leaf in leaves])
+        return super().all_reduce_leaves(context, op, leaves, options=options)
+
+    def batch_reduce_to(
+        self,
+        reduce_op: ReduceOp | str,
+        value_destination_pairs: Sequence[tuple[Any, Any]],
+        options: CommunicationOptions | None = None,
+    ) -> list[Any]:
+        """Returns `reduce_to` of each pair. Raises as `all_reduce_leaves`."""
+        self._check_one_way([_dtype_name(value) for value, _ in value_destination_pairs])
+        return super().batch_reduce_to(reduce_op, value_destination_pairs, options)
+
+    @staticmethod
+    def _check_one_way(names: Sequence[str]) -> None:
+        if "int32" in names and set(names) != {"int32"}:
+            raise ValueError(
+                "Inputs must be either all on the host or all on the compute devices: int32 is"
+                f" combined on the host, the other types are not, and these are {list(names)}."
+                " Reduce them in two calls, or cast the int32."
+            )
+
+
+def _dtype_name(leaf: Any) -> str:
+    parts = leaf.values if isinstance(leaf, DistributedValues) else (leaf,)
+    name: str = as_dtype(parts[0].dtype).name
+    return name
+
+
+class MirroredStrategy(Strategy):
+    """The same variables on several devices of this process, kept equal.
+
+    Args:
+        devices: Their names. Default: all GPUs, else all CPUs that the process has.
+        cross_device_ops: Accepted; every way to combine gives the same numbers here.
+
+    TF_CONFIG is ignored: this strategy is about one process.
+
+    Raises:
+        ValueError: A name cannot be understood, or names mix this process with others.
+        AssertionError: A device is named twice.
+        RuntimeError: The devices belong to several tasks.
+    """
+
+    def __init__(
+        self,
+        devices: Sequence[str | LogicalDevice] | None = None,
+        cross_device_ops: CrossDeviceOps | None = None,
+    ) -> None:
+        self._cross_device_ops = cross_device_ops
+        names = _canonical(devices) if devices else all_local_devices()
+        super().__init__(MirroredExtended(names))
+
+
+def all_local_devices() -> tuple[str, ...]:
+    """Returns the full names of all GPUs of this process, else of all its CPUs."""
+    found = list_logical_devices("GPU") or list_logical_devices("CPU")
+    return tuple(canonicalize(device) for device in found)
+
+
+def _canonical(devices: Sequence[str | LogicalDevice]) -> tuple[str, ...]:
+    specs = [
+        DeviceSpec.from_string(each.name if isinstance(each, LogicalDevice) else each)
+        for each in devices
+    ]
+    is_local = [spec.job in {None, "localhost"} for spec in specs]
+    if any(is_local) and not all(is_local):
+        raise ValueError(
+            f"devices mixes this process's with other jobs': {list(devices)!r}. Name the devices of"
+            " one process, without their job."
+        )
+    if len({(spec.job, spec.replica, spec.task) for spec in specs}) > 1:
+        raise RuntimeError(
+            f"devices names several tasks: {list(devices)!r}. MirroredStrategy is about one process;"
+            " use MultiWorkerMirroredStrategy for several."
+        )
+    names = tuple(canonicalize(each) for each in devices)
+    if len(set(names)) != len(names):
+        raise AssertionError(
+            f"No duplicates allowed in `devices`: {list(names)!r}. Name each device once."
+        )
+    return names
