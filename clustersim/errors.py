@@ -141,8 +141,13 @@ class Finding:
     """A full sentence with the next step."""
     pointer: str = ""
     """JSON pointer to the place, such as `/task/index`; empty for the whole value."""
+    line: int = 0
+    """Where it stands in the text, from 1; 0 where there is no text."""
+    column: int = 0
     is_type_error: bool = False
     """Whether TensorFlow raises TypeError here, where it otherwise raises ValueError."""
+    is_fixable: bool = False
+    """Whether there is one mechanical correction."""
 
     def __str__(self) -> str:
         """One line, in the form of every message of ours."""

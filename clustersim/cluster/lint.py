@@ -1,33 +1,44 @@
-"""Pure: what can be wrong with a TF_CONFIG, as a table of rules.
+"""Pure: what can be wrong with a TF_CONFIG, as a table of checks.
 
-Each rule looks at the decoded value and yields findings; all are reported at once. Rule numbers are
-those of the interface and never change their meaning. `TFConfig.parse` refuses a value that has an
-ERROR finding; this module decides, nobody else.
+Each check looks at the value and yields findings; all are reported at once, in the order in which
+they stand in the text. `TFConfig.parse` refuses a value that has an ERROR finding; this module
+decides, nobody else. What a broken text leaves unknown is not judged: one cause, one finding.
 
-It knows nothing of processes, networks or strategies.
+The rules and their reasons stand in `rules`; the faults of the text itself in `scan` and `syntax`.
+Knows nothing of processes, networks or strategies.
 """
 
 import difflib
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
+from clustersim.cluster import meaning
+from clustersim.cluster.scan import Scanned, line_and_column, pointer_to, scan
 from clustersim.cluster.spec import CHIEF, EVALUATOR, JOBS, Address
+from clustersim.cluster.syntax import SHIFTING, syntax_findings
 from clustersim.errors import Finding, Severity
 
 Json: TypeAlias = Any
-"""A decoded JSON value of any shape: that is what the rules are there to find out."""
+"""A decoded JSON value of any shape: that is what the checks are there to find out."""
 
-MAX_NESTING = 100
-"""Deeper values are refused before they are decoded: no TF_CONFIG is deeper than 4."""
+MAX_BYTES = 128 * 1024 - 1
+"""What one environment string holds on Linux, its name included."""
 
-_LOOPBACK = {"localhost", "127.0.0.1", "::1"}
+_MISSING = {"TFC106", "TFC107", "TFC108"}
+
+_KEYS = {"TFC106", "TFC004", "TFC101", "TFC113", "TFC114"}
+"""Rules that speak of a key, where they speak of a member of an object."""
+
+_TASK_KEYS = {"type", "index", "cloud", "trial", "environment"}
+
+_TOP_KEYS = {"cluster", "task", "environment", "rpc_layer", "session_master", "job"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Linted:
-    """What linting found. `value` is the decoded JSON, None if it could not be decoded."""
+    """What linting found. `value` is what the text most likely means."""
 
     findings: tuple[Finding, ...]
     value: Json = None
@@ -38,90 +49,74 @@ class Linted:
         return tuple(f for f in self.findings if f.severity is Severity.ERROR)
 
 
-def lint_tf_config(text: str) -> Linted:
-    """Returns everything that is wrong with the text of a TF_CONFIG. Never raises."""
-    value, syntax_error = _decode(text)
-    if syntax_error is not None:
-        return Linted(findings=(syntax_error,))
-    findings = tuple(finding for rule in _RULES for finding in rule(value))
-    return Linted(findings=findings, value=value)
+def lint_tf_config(text: str, *, strategy: str | None = None, api: str | None = None) -> Linted:
+    """Returns everything that is wrong with the text of a TF_CONFIG. Never raises.
+
+    Args:
+        text: The value of the variable.
+        strategy: What will read it: `mwms`, `ps`, `mirrored`, `one-device`. Default: not known.
+        api: `estimator` if that will read it.
+    """
+    scanned = scan(text)
+    findings = syntax_findings(text, scanned)
+    if "" not in scanned.unknown:
+        for check in _CHECKS:
+            findings += check(scanned.value)
+        findings += meaning.checks(scanned.value, strategy=strategy, api=api)
+    findings += _check_size(text)
+    if any(fault.kind in SHIFTING for fault in scanned.faults):
+        findings = [
+            one for one in findings if one.rule not in _MISSING or one.pointer == "/cluster/task"
+        ]
+    placed = [_placed(text, scanned, one) for one in findings if not _is_unknown(scanned, one)]
+    ordered = sorted(
+        placed, key=lambda one: (one.severity is not Severity.ERROR, one.line, one.column)
+    )
+    return Linted(findings=tuple(ordered), value=scanned.value)
+
+
+def _is_unknown(scanned: Scanned, finding: Finding) -> bool:
+    """Returns whether a finding speaks of a part that the text leaves unknown."""
+    if finding.line:  # the text's own fault
+        return False
+    return any(
+        finding.pointer == part or finding.pointer.startswith(part + "/")
+        for part in scanned.unknown
+    )
+
+
+def _placed(text: str, scanned: Scanned, finding: Finding) -> Finding:
+    """Returns the finding with line and column, those of the nearest part that has some."""
+    if finding.line:
+        return finding
+    pointer = finding.pointer
+    if finding.rule in _KEYS and pointer in scanned.keys and pointer != "/task/type":
+        line, column = line_and_column(text, scanned.keys[pointer])
+        return replace(finding, line=line, column=column)
+    while pointer and pointer not in scanned.offsets:
+        pointer = pointer.rpartition("/")[0]
+    line, column = line_and_column(text, scanned.offsets.get(pointer, 0))
+    return replace(finding, line=line, column=column)
 
 
 # -- shape --------------------------------------------------------------------------------------
 
 
-class _DuplicateKeyError(ValueError):
-    pass
-
-
-def _decode(text: str) -> tuple[Json, Finding | None]:  # noqa: PLR0911  # one a kind of fault
-    if not text.strip():
-        return None, _error("TFC001", "The value is empty.", "Unset it, or set it to JSON.")
-    if text.startswith("\ufeff"):
-        return None, _error("TFC001", "The value begins with a byte order mark.", "Remove it.")
-    if _nesting(text) > MAX_NESTING:
-        return None, _error(
-            "TFC001", f"The value is nested more than {MAX_NESTING} deep.", "Use cluster and task."
+def _check_size(text: str) -> Iterator[Finding]:
+    size_bytes = len(text.encode(errors="replace")) + len("TF_CONFIG=")
+    if size_bytes > MAX_BYTES:
+        yield error(
+            "TFC005",
+            f"The value has {size_bytes} bytes, more than one environment variable holds"
+            f" ({MAX_BYTES}).",
+            "Use shorter host names, or fewer tasks.",
         )
-    try:
-        return json.loads(text, object_pairs_hook=_no_duplicates), None
-    except _DuplicateKeyError as error:
-        return None, _error("TFC003", str(error), "Keep one of them.")
-    except json.JSONDecodeError as error:
-        where = f"line {error.lineno}, column {error.colno}"
-        return None, _error(
-            "TFC001",
-            f"Not JSON: {error.msg.lower()} at {where}, near {_near(text, error.pos)!r}.",
-            _syntax_advice(text, error.pos),
-        )
-    except ValueError as error:  # a number with thousands of digits
-        return None, _error("TFC001", f"Not usable JSON: {error}.", "Write small whole numbers.")
 
 
-def _no_duplicates(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
-    result: dict[str, Json] = {}
-    for key, value in pairs:
-        if key in result:
-            raise _DuplicateKeyError(
-                f"The key {key!r} appears twice in one object, and only the last one would count."
-            )
-        result[key] = value
-    return result
-
-
-def _nesting(text: str) -> int:
-    depth = deepest = 0
-    for char in text:
-        if char in "[{":
-            depth += 1
-            deepest = max(deepest, depth)
-        elif char in "]}":
-            depth -= 1
-    return deepest
-
-
-def _near(text: str, pos: int) -> str:
-    return text[max(0, pos - 10) : pos + 10]
-
-
-def _syntax_advice(text: str, pos: int) -> str:
-    if text[:1] in {"'", '"'} and text[:1] == text.rstrip()[-1:]:
-        return "Remove the quotes around the whole value."
-    if '\\"' in text[: pos + 3]:
-        return "It was escaped once too often: remove the backslashes."
-    if "'" in text[max(0, pos - 1) : pos + 2]:
-        return "JSON takes double quotes; in Python write json.dumps(config), not str(config)."
-    if text[pos : pos + 1] in {"]", "}"} or text[pos : pos + 1] == ",":
-        return "Remove the comma, or add the value that is missing there."
-    if text[pos : pos + 1] in {"$", "{", "%", "<"} and "$" in text + "$":
-        return "A template or shell variable may have been left in; fill it in."
-    return "Correct it there; `python -m json.tool` shows the same place."
-
-
-def _rule_is_object(value: Json) -> Iterator[Finding]:
+def _check_object(value: Json) -> Iterator[Finding]:
     if not isinstance(value, dict):
         kind = {list: "an array", str: "a string", type(None): "null"}.get(type(value), "a number")
-        yield _error(
+        yield error(
             "TFC002",
             f"The value is {kind}, not an object.",
             'Write {"cluster": {...}, "task": {...}}.',
@@ -129,14 +124,11 @@ def _rule_is_object(value: Json) -> Iterator[Finding]:
         )
 
 
-_TOP_KEYS = {"cluster", "task", "environment", "rpc_layer", "session_master", "job"}
-
-
-def _rule_top_keys(value: Json) -> Iterator[Finding]:
+def _check_top_keys(value: Json) -> Iterator[Finding]:
     if not isinstance(value, dict):
         return
     if "cluster" not in value and value and all(key in JOBS for key in value):
-        yield _error(
+        yield error(
             "TFC006",
             f"The jobs {sorted(value)} stand at the top level.",
             'Wrap them: {"cluster": {...}, "task": {...}}.',
@@ -144,268 +136,363 @@ def _rule_top_keys(value: Json) -> Iterator[Finding]:
         return
     for key in value:
         if key not in _TOP_KEYS:
-            guess = difflib.get_close_matches(key, ["cluster", "task"], n=1)
-            likely = "cluster" if key == "sparseCluster" else (guess[0] if guess else None)
-            lost = likely is not None and likely not in value
-            yield Finding(
-                rule="TFC004",
-                severity=Severity.ERROR if lost else Severity.WARNING,
-                what=f"{key!r} is no key that TensorFlow reads.",
-                fix=f"Did you mean {likely!r}?" if likely else "Remove it.",
-                pointer=f"/{key}",
-            )
+            yield _unknown_key(key, value)
+
+
+def _unknown_key(key: str, value: Mapping[str, Json]) -> Finding:
+    guess = difflib.get_close_matches(key, ["cluster", "task"], n=1)
+    likely = "cluster" if key == "sparseCluster" else (guess[0] if guess else None)
+    is_lost = likely is not None and likely not in value
+    return Finding(
+        rule="TFC004",
+        severity=Severity.ERROR if is_lost else Severity.WARNING,
+        what=f"{key!r} is no key that TensorFlow reads.",
+        fix=f"Did you mean {likely!r}?" if likely else "Remove it.",
+        pointer=pointer_to(key),
+        is_fixable=is_lost and key != "sparseCluster",
+    )
 
 
 # -- cluster ------------------------------------------------------------------------------------
 
 
-def _rule_cluster(value: Json) -> Iterator[Finding]:
+def _check_cluster(value: Json) -> Iterator[Finding]:
     if not isinstance(value, dict) or "cluster" not in value:
         return
     cluster = value["cluster"]
     if not isinstance(cluster, dict):
-        yield _error(
+        yield error(
             "TFC111",
-            f"cluster is {_short(cluster)}, not an object of job names and address lists.",
+            f"cluster is {short(cluster)}, not an object of job names and address lists.",
             'Write {"worker": ["localhost:2222"]}.',
             "/cluster",
             is_type_error=True,
         )
         return
+    task = value.get("task")
+    role = task.get("type") if isinstance(task, dict) else None
     for job, tasks in cluster.items():
-        yield from _check_job(job, tasks)
+        if job == "task" and isinstance(tasks, dict) and "task" not in value:
+            what = "task stands inside cluster: a bracket is missing before it."
+            yield error("TFC106", what, "Close cluster first.", "/cluster/task")
+            continue
+        yield from _check_job(job, tasks, role)
     yield from _check_duplicates(cluster)
 
 
-def _check_job(job: str, tasks: Json) -> Iterator[Finding]:
-    at = f"/cluster/{job}"
+def _check_job(job: str, tasks: Json, role: Json) -> Iterator[Finding]:
+    at = pointer_to("cluster", job)
+    is_bare = job not in JOBS and not guess_job(job)
     if job not in JOBS:
-        yield from _unknown_job(job, at)
+        yield _unknown_job(job, at, is_bare=is_bare)
     if isinstance(tasks, dict):
-        yield from _check_sparse(job, tasks, at)
+        found = list(_check_sparse(job, tasks, at))
         addresses = tasks
     elif isinstance(tasks, list):
-        addresses = dict(enumerate(tasks))
+        found, addresses = [], dict(enumerate(tasks))
     else:
-        yield _error(
-            "TFC111",
-            f"cluster.{job} is {_short(tasks)}, not a list of addresses.",
-            f'Write {{"{job}": ["localhost:2222"]}}.',
-            at,
-            is_type_error=True,
-        )
+        yield _not_a_list(job, tasks, at)
         return
     if not addresses:
-        yield _warning("TFC111", f"cluster.{job} has no address.", "Add one, or remove it.", at)
+        yield warning("TFC111", f"cluster.{job} has no address.", "Add one, or remove it.", at)
     if job in {CHIEF, EVALUATOR} and len(addresses) > 1:
-        yield _error(
+        yield error(
             "TFC109" if job == CHIEF else "TFC110",
-            f"cluster.{job} has {len(addresses)} addresses, but there is at most one {job}.",
+            f"cluster.{job} has {len(addresses)} addresses, but only one {job} is allowed.",
             "Keep one; further tasks are workers.",
             at,
         )
-    for index, address in addresses.items():
-        yield from _check_address(address, f"cluster.{job}[{index}]", f"{at}/{index}")
+    # An evaluator that the cluster does not list dials nobody, so the others' addresses are moot.
+    is_moot = is_bare or (role == EVALUATOR and job != EVALUATOR)
+    found += _check_addresses(job, addresses, at)
+    for one in found:
+        yield replace(one, severity=Severity.WARNING) if is_moot else one
 
 
-def _unknown_job(job: str, at: str) -> Iterator[Finding]:
-    if job.lower() in JOBS:
-        yield _error("TFC114", f"The job {job!r} has capitals.", f"Write {job.lower()!r}.", at)
-    elif job == "master":
+def _not_a_list(job: str, tasks: Json, at: str) -> Finding:
+    text = f'"{tasks}"' if isinstance(tasks, str) else "..."
+    parts = [part.strip() for part in tasks.split(",")] if isinstance(tasks, str) else []
+    fix = json.dumps(parts) if parts else '["localhost:2222"]'
+    return error(
+        "TFC111",
+        f"cluster.{job} must be a list of addresses, not {short(tasks)}.",
+        f"Write {fix}{' instead of ' + text if parts else ''}.",
+        at,
+        is_type_error=True,
+        is_fixable=bool(parts) and all(_is_address(part) for part in parts),
+    )
+
+
+def guess_job(job: str) -> str | None:
+    """Returns the job that a name is likely to mean: `ps_hosts`, `wroker`, `Worker`, `master`."""
+    name = job.strip().lower()
+    if name in JOBS:
+        return name
+    if name == "master":
+        return CHIEF
+    stem = name if name == "ps" else name.removesuffix("_hosts").removesuffix("s")
+    for one in (name.removesuffix("_hosts"), stem):
+        if one in JOBS:
+            return one
+    guess = difflib.get_close_matches(name, JOBS, n=1, cutoff=0.7)
+    return guess[0] if guess else None
+
+
+def _unknown_job(job: str, at: str, *, is_bare: bool) -> Finding:
+    guess = guess_job(job)
+    if job.strip().lower() in JOBS:
+        return error(
+            "TFC114", f"The job {job!r} has capitals or blanks.", f"Write {guess!r}.", at,
+            is_fixable=True,
+        )  # fmt: skip
+    if job == "master":
         # Estimator still takes it; strategies refuse it by name, in `roles.validate`.
-        yield _warning("TFC113", "The job 'master' is TF1's word.", "Write 'chief'.", at)
-    else:
-        guess = difflib.get_close_matches(job.removesuffix("_hosts"), JOBS, n=1)
-        yield _error(
-            "TFC101",
-            f"{job!r} is no job that strategies know; they know {', '.join(JOBS)}.",
-            f"Did you mean {guess[0]!r}?" if guess else "Use one of them.",
-            at,
+        return warning(
+            "TFC113", "The job 'master' is TF1's word.", "Write 'chief'.", at, is_fixable=True
         )
+    return Finding(
+        rule="TFC101",
+        # A bare server takes any name; a name that is nearly right is a slip.
+        severity=Severity.WARNING if is_bare else Severity.ERROR,
+        what=f"{job!r} is no job that strategies know; they know {', '.join(JOBS)}.",
+        fix=f"Did you mean {guess!r}?" if guess else "It suits a bare server only.",
+        pointer=at,
+        is_fixable=guess is not None,
+    )
 
 
 def _check_sparse(job: str, tasks: Mapping[str, Json], at: str) -> Iterator[Finding]:
-    bad = [key for key in tasks if not key.isdecimal()]
+    bad = [key for key in tasks if not (key.isascii() and key.isdecimal())]
     if bad:
-        yield _error(
+        yield error(
             "TFC112",
             f"cluster.{job} has the key {bad[0]!r} where an index belongs.",
             'Write a list, or {"0": "localhost:2222"}.',
-            f"{at}/{bad[0]}",
+            f"{at}{pointer_to(bad[0])}",
         )
-    elif sorted(map(int, tasks)) != list(range(len(tasks))):
-        yield _error(
+        return
+    indices = sorted({int(key) for key in tasks if len(key) < 10})
+    if indices != list(range(len(tasks))):
+        yield error(
             "TFC112",
-            f"cluster.{job} is sparse: it has the indices {sorted(map(int, tasks))}.",
+            f"cluster.{job} is sparse: it has the indices {indices[:10]}.",
             f"Strategies need 0..{len(tasks) - 1}; write a list.",
             at,
         )
 
 
-def _check_address(address: Json, name: str, at: str) -> Iterator[Finding]:
+def _is_address(text: str) -> bool:
+    try:
+        Address.parse(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _check_addresses(job: str, addresses: Mapping[Any, Json], at: str) -> Iterator[Finding]:
+    """One finding for each kind of fault in a job, at its first place."""
+    faults: dict[str, list[Finding]] = {}
+    for index, address in addresses.items():
+        for kind, one in _check_address(address, f"cluster.{job}[{index}]", f"{at}/{index}"):
+            faults.setdefault(kind, []).append(one)
+    for those in faults.values():
+        more = f" ({len(those)} like it)" if len(those) > 1 else ""
+        yield replace(those[0], what=those[0].what.removesuffix(".") + more + ".")
+
+
+def _check_address(address: Json, name: str, at: str) -> Iterator[tuple[str, Finding]]:
     if not isinstance(address, str):
-        what = f"{name} is {_short(address)}, not an address."
-        fix = 'Write "host:port".'
-        yield _error("TFC105", what, fix, at, is_type_error=True)
+        what = f"{name} is {short(address)}, not an address."
+        yield "type", error("TFC105", what, 'Write "host:port".', at, is_type_error=True)
+        return
+    if not address.strip():
+        fix = "Write host:port; an empty string split on ',' gives ['']."
+        yield "empty", error("TFC105", f"{name} is an empty address.", fix, at)
         return
     try:
         Address.parse(address)
-    except ValueError as error:
-        yield _error("TFC105", f"{name}: {error}.", 'Write "host:port", such as "a1:2222".', at)
+    except ValueError as fault:
+        kind = str(fault).replace(repr(address), "")
+        fix = 'Write "host:port", such as "a1:2222".'
+        is_fixable = _is_address(bare_address(address))
+        yield kind, error("TFC105", f"{name}: {fault}.", fix, at, is_fixable=is_fixable)
+
+
+def bare_address(address: str) -> str:
+    """Returns an address without a scheme and without blanks around it."""
+    return address.strip().rpartition("://")[2].rstrip("/")
 
 
 def _check_duplicates(cluster: Mapping[str, Json]) -> Iterator[Finding]:
     seen: dict[str, str] = {}
     for job, tasks in cluster.items():
-        pairs = tasks.items() if isinstance(tasks, dict) else enumerate(tasks or ())
         if not isinstance(tasks, dict | list):
             continue
-        for index, address in pairs:
-            if not isinstance(address, str):
+        for index, address in tasks.items() if isinstance(tasks, dict) else enumerate(tasks):
+            if not (isinstance(address, str) and _is_address(address)):
                 continue
-            name, key = f"cluster.{job}[{index}]", _canonical(address)
+            name, key = f"cluster.{job}[{index}]", meaning.canonical(address)
             if key in seen:
-                yield _error(
+                yield error(
                     "TFC104",
                     f"{address} is used twice: {seen[key]} and {name}.",
                     "Two servers cannot share a port; give each its own.",
-                    f"/cluster/{job}/{index}",
+                    pointer_to("cluster", job, index),
                 )
             seen.setdefault(key, name)
-
-
-def _canonical(address: str) -> str:
-    host, _, port = address.strip().lower().rpartition(":")
-    return f"localhost:{port}" if host.strip("[]") in _LOOPBACK else f"{host}:{port}"
 
 
 # -- task ---------------------------------------------------------------------------------------
 
 
-def _rule_task(value: Json) -> Iterator[Finding]:
+def _check_task(value: Json) -> Iterator[Finding]:
     if not isinstance(value, dict):
         return
     cluster = value.get("cluster", {})
     has_cluster = isinstance(cluster, dict) and bool(cluster)
     if "task" not in value:
-        if has_cluster:
-            yield _error(
-                "TFC106",
-                "cluster is given, but task is missing.",
-                'Add "task": {"type": "worker", "index": 0}, each process its own.',
-            )
+        misspelt = difflib.get_close_matches("task", [k for k in value if k not in _TOP_KEYS], n=1)
+        if has_cluster and not misspelt and not isinstance(cluster.get("task"), dict):
+            yield _missing_task(cluster)
         return
     task = value["task"]
     if not isinstance(task, dict):
-        yield _error(
+        yield error(
             "TFC106",
-            f"task is {_short(task)}, not an object.",
+            f"task is {short(task)}, not an object.",
             'Write {"type": "worker", "index": 0}.',
             "/task",
             is_type_error=task is None,
         )
-        return
-    if not has_cluster:
-        if cluster == {}:
-            yield _warning(
-                "TFC107", "There is no cluster, so this task trains alone.", "Add the cluster."
-            )
-        return
-    yield from _check_task(task, cluster)
+    elif has_cluster:
+        yield from _check_place(task, cluster)
+    elif cluster == {} and task:
+        yield warning(
+            "TFC107", "There is no cluster, so this task trains alone.", "Add the cluster."
+        )
 
 
-def _check_task(task: Mapping[str, Json], cluster: Mapping[str, Json]) -> Iterator[Finding]:
+def _missing_task(cluster: Mapping[str, Json]) -> Finding:
+    finding = error(
+        "TFC106",
+        "cluster is given, but task is missing: nobody knows which member this process is.",
+        'Add "task": {"type": "worker", "index": 0}, each process its own.',
+    )
+    # A whole parameter-server layout without a task is a template that a launcher fills in.
+    is_template = {"chief", "ps"} <= set(cluster)
+    return replace(finding, severity=Severity.WARNING) if is_template else finding
+
+
+def _check_place(task: Mapping[str, Json], cluster: Mapping[str, Json]) -> Iterator[Finding]:
     kind, index = task.get("type"), task.get("index")
     for key in ("type", "index"):
         if key not in task:
-            yield _error(
-                "TFC106",
-                f"task.{key} is missing.",
-                'Write {"type": "worker", "index": 0}.',
-                "/task",
-            )
-    if "type" in task and (not isinstance(kind, str) or kind not in JOBS):
-        yield from _bad_type(kind)
+            yield _missing_key(key, task)
+    known = isinstance(kind, str) and (kind in JOBS or kind in cluster)
+    if "type" in task and not known:
+        yield _bad_type(kind)
     if "index" not in task:
         return
     number, finding = _whole(index)
     if finding is not None:
         yield finding
-    if number is None or not isinstance(kind, str) or kind not in JOBS:
+    if number is None or not isinstance(kind, str) or not known:
         return
-    if kind not in cluster:
-        if kind != EVALUATOR:
-            yield _error(
-                "TFC108",
-                f"task.type is {kind!r}, but cluster has only {', '.join(map(repr, cluster))}.",
-                f"Add the job {kind!r}, or correct task.type.",
-                "/task/type",
-            )
-        return
-    tasks = cluster[kind]
-    count = len(tasks) if isinstance(tasks, list | dict) else None
-    if count is not None and not 0 <= number < count:
-        have = f"has {count} task(s) (0..{count - 1})" if count else "has no task"
-        yield _error(
-            "TFC103",
-            f'task.index is {number}, but job "{kind}" {have}.',
-            f"Set task.index within 0..{count - 1}, or add addresses."
-            if count
-            else "Add an address.",
-            "/task/index",
+    if kind in cluster:
+        yield from _check_range(kind, number, cluster[kind])
+    elif kind != EVALUATOR:
+        have = ", ".join(map(repr, cluster))
+        yield error(
+            "TFC108",
+            f"task.type is {kind!r}, but cluster has only {have}.",
+            f"Add the job {kind!r}, or correct task.type"
+            + (" (worker 0 is the chief where there is none)." if kind == CHIEF else "."),
+            "/task/type",
         )
 
 
-def _bad_type(kind: Json) -> Iterator[Finding]:
-    at = "/task/type"
+def _missing_key(key: str, task: Mapping[str, Json]) -> Finding:
+    others = [one for one in task if one not in _TASK_KEYS]
+    guess = difflib.get_close_matches(key, others, n=1)
+    if guess:
+        what = f"task has {guess[0]!r}, which nobody reads, and no {key!r}."
+        return error("TFC004", what, f"Did you mean {key!r}?", pointer_to("task", guess[0]))
+    fix = 'Write {"type": "worker", "index": 0}.'
+    return error("TFC106", f"task.{key} is missing.", fix, "/task")
+
+
+def _check_range(kind: str, number: int, tasks: Json) -> Iterator[Finding]:
+    if isinstance(tasks, dict):
+        if str(number) not in tasks:
+            have = ", ".join(list(tasks)[:10])
+            what = f'task.index is {number}, but job "{kind}" has the indices {have}.'
+            yield error("TFC103", what, "Use one of them.", "/task/index")
+        return
+    if not isinstance(tasks, list) or 0 <= number < len(tasks):
+        return
+    count = len(tasks)
+    have = f"has {count} task(s) (0..{count - 1})" if count else "has no task"
+    yield error(
+        "TFC103",
+        f'task.index is {number}, but job "{kind}" {have}.',
+        f"Set task.index within 0..{count - 1}; indices begin at 0 in each job."
+        if count
+        else "Add an address.",
+        "/task/index",
+    )
+
+
+def _bad_type(kind: Json) -> Finding:
+    at, one_of = "/task/type", f"Use one of {', '.join(JOBS)}."
     if not isinstance(kind, str):
-        yield _error("TFC101", f"task.type is {_short(kind)}, not a job name.", _one_of(), at)
-    elif kind.lower() in JOBS:
-        what, fix = f"task.type {kind!r} has capitals.", f"Write {kind.lower()!r}."
-        yield _error("TFC114", what, fix, at)
-    elif kind == "master":
-        yield _warning("TFC113", "task.type 'master' is TF1's word.", "Write 'chief'.", at)
-    else:
-        guess = difflib.get_close_matches(kind, JOBS, n=1)
-        yield _error(
-            "TFC101",
-            f"task.type {kind!r} is not a job name.",
-            f"Did you mean {guess[0]!r}?" if guess else _one_of(),
-            at,
-        )
-
-
-def _one_of() -> str:
-    return f"Use one of {', '.join(JOBS)}."
+        return error("TFC101", f"task.type is {short(kind)}, not a job name.", one_of, at)
+    guess = guess_job(kind)
+    if kind == "master":
+        what = "task.type 'master' is TF1's word."
+        return warning("TFC113", what, "Write 'chief'.", at, is_fixable=True)
+    if kind.strip().lower() in JOBS:
+        what = f"task.type {kind!r} has capitals or blanks."
+        return error("TFC114", what, f"Write {guess!r}.", at, is_fixable=True)
+    fix = f"Did you mean {guess!r}?" if guess else one_of
+    what = f"task.type {kind!r} is not a job name." if kind else "task.type is empty."
+    return error("TFC101", what, fix, at, is_fixable=guess is not None)
 
 
 def _whole(index: Json) -> tuple[int | None, Finding | None]:
     at = "/task/index"
     if isinstance(index, int) and not isinstance(index, bool):
         return index, None
-    if isinstance(index, str) and index.isascii() and index.isdecimal():
+    if isinstance(index, str) and index.isascii() and index.isdecimal() and len(index) < 10:
         what, fix = f"task.index is the string {index!r}.", f"Write the number {int(index)}."
-        return int(index), _warning("TFC103", what, fix, at)
-    return None, _error(
+        return int(index), warning("TFC103", what, fix, at, is_fixable=True)
+    return None, error(
         "TFC103",
-        f"task.index is {_short(index)}, not a whole number.",
+        f"task.index is {short(index)}, not a whole number.",
         "Write a number from 0.",
         at,
         is_type_error=index is None or isinstance(index, list | dict),
     )
 
 
-# -- helpers ------------------------------------------------------------------------------------
+# -- making findings ----------------------------------------------------------------------------
 
 
-def _short(value: Json) -> str:
-    text = json.dumps(value, ensure_ascii=False)
+def short(value: Json) -> str:
+    """Returns a value as JSON, cut to what fits into a message."""
+    text = json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= 40 else text[:37] + "..."
 
 
-def _error(
-    rule: str, what: str, fix: str, pointer: str = "", *, is_type_error: bool = False
+def error(
+    rule: str,
+    what: str,
+    fix: str,
+    pointer: str = "",
+    *,
+    is_type_error: bool = False,
+    is_fixable: bool = False,
 ) -> Finding:
+    """Returns a finding that refuses the value."""
     return Finding(
         rule=rule,
         severity=Severity.ERROR,
@@ -413,16 +500,27 @@ def _error(
         fix=fix,
         pointer=pointer,
         is_type_error=is_type_error,
+        is_fixable=is_fixable,
     )
 
 
-def _warning(rule: str, what: str, fix: str, pointer: str = "") -> Finding:
-    return Finding(rule=rule, severity=Severity.WARNING, what=what, fix=fix, pointer=pointer)
+def warning(
+    rule: str, what: str, fix: str, pointer: str = "", *, is_fixable: bool = False
+) -> Finding:
+    """Returns a finding that does not refuse the value."""
+    return Finding(
+        rule=rule,
+        severity=Severity.WARNING,
+        what=what,
+        fix=fix,
+        pointer=pointer,
+        is_fixable=is_fixable,
+    )
 
 
-_RULES: tuple[Callable[[Json], Iterator[Finding]], ...] = (
-    _rule_is_object,
-    _rule_top_keys,
-    _rule_cluster,
-    _rule_task,
+_CHECKS: tuple[Callable[[Json], Iterator[Finding]], ...] = (
+    _check_object,
+    _check_top_keys,
+    _check_cluster,
+    _check_task,
 )

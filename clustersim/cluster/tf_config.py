@@ -15,6 +15,8 @@ from clustersim.errors import Finding, SpecError, SpecSyntaxError, SpecTypeError
 
 VARIABLE = "TF_CONFIG"
 
+_SYNTAX = {"TFC001", "TFC003"}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TFConfig:
@@ -71,13 +73,24 @@ class TFConfig:
 
 
 def _refusal(text: str, linted: Linted) -> SpecError:
-    errors = linted.errors
+    # What TensorFlow's json.loads stumbles over comes first: its class is the exception's.
+    is_json = _is_json(text)
+    of_text = [] if is_json else [one for one in linted.errors if one.rule in _SYNTAX]
+    errors = [*of_text, *(one for one in linted.errors if one not in of_text)]
     message = str(errors[0]) + _others(errors[1:])
-    if errors[0].rule in {"TFC001", "TFC003"}:
+    if of_text or errors[0].rule == "TFC003":
         return SpecSyntaxError(message, findings=errors, doc=text)
     if errors[0].is_type_error:
         return SpecTypeError(message, findings=errors)
     return SpecError(message, findings=errors)
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _others(findings: Sequence[Finding]) -> str:

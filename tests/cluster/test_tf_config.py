@@ -35,7 +35,7 @@ def test_the_seed_pages_value_is_read():
     config = TFConfig.parse(json.dumps(GOOD))
     assert config.task == Task("worker", 1)
     assert config.cluster == ClusterSpec(GOOD["cluster"])
-    assert config.warnings == ()
+    assert {finding.rule for finding in config.warnings} == {"TFC127", "TFC128"}
 
 
 def test_it_reads_back_what_it_writes():
@@ -56,7 +56,7 @@ FAULTS = [
     ("   ", SpecSyntaxError, "TFC001", "is empty"),
     ("{'cluster': {}}", SpecSyntaxError, "TFC001", "double quotes"),
     ('{"cluster": {"worker": ["a:1",]}}', SpecSyntaxError, "TFC001", "comma"),
-    ("'{}'", SpecSyntaxError, "TFC001", "quotes around the whole value"),
+    ("'{}'", SpecSyntaxError, "TFC001", "quotes that an env file or a shell kept"),
     ('{\\"cluster\\": 1}', SpecSyntaxError, "TFC001", "backslashes"),
     ("\ufeff{}", SpecSyntaxError, "TFC001", "byte order mark"),
     ('{"task": {}, "task": {}}', SpecSyntaxError, "TFC003", "'task' appears twice"),
@@ -80,13 +80,13 @@ FAULTS = [
     (with_(["task", "index"], None), SpecTypeError, "TFC103", "null, not a whole number"),
     (with_(["task", "index"], "zero"), SpecError, "TFC103", '"zero", not a whole number'),
     (with_(["cluster"], ["a:1"]), SpecTypeError, "TFC111", "not an object of job names"),
-    (with_(["cluster", "ps"], "a:1"), SpecTypeError, "TFC111", "not a list of addresses"),
+    (with_(["cluster", "ps"], "a:1"), SpecTypeError, "TFC111", "must be a list of addresses"),
     (with_(["cluster", "ps"], [5]), SpecTypeError, "TFC105", "5, not an address"),
     (with_(["cluster", "ps"], ["host:port"]), SpecError, "TFC105", "'port' where"),
     (with_(["cluster", "ps"], ["localhost:0"]), SpecError, "TFC105", "port 0"),
     (with_(["cluster", "ps"], ["127.0.0.1:12345"]), SpecError, "TFC104", "used twice"),
-    (with_(["cluster", "trainer"], ["a:1"]), SpecError, "TFC101", "no job that strategies know"),
-    (with_(["cluster", "chief"], ["a:1", "b:2"]), SpecError, "TFC109", "at most one chief"),
+    (with_(["cluster", "ps_hosts"], ["a:1"]), SpecError, "TFC101", "Did you mean 'ps'"),
+    (with_(["cluster", "chief"], ["a:1", "b:2"]), SpecError, "TFC109", "only one chief is allowed"),
     (with_(["cluster", "ps"], {"1": "c:3"}), SpecError, "TFC112", "is sparse"),
     (with_(["cluster", "ps"], {"x": "c:3"}), SpecError, "TFC112", "'x' where an index"),
 ]  # fmt: skip
@@ -110,11 +110,12 @@ def test_a_fault_is_one_clear_error(text, cls, rule, says):
         (with_(["task", "index"], "1"), "TFC103"),
         (with_(["environment2"], "x"), "TFC004"),
         (with_(["cluster"], ...), "TFC107"),
-        (with_(["cluster", "master"], ["m:1"]), "TFC113"),
+        (with_(["cluster", "master"], ["localhost:1"]), "TFC113"),
+        (with_(["cluster", "trainer"], ["localhost:1"]), "TFC101"),
     ],
 )
 def test_what_tensorflow_accepts_is_a_warning(text, rule):
-    assert [finding.rule for finding in TFConfig.parse(text).warnings] == [rule]
+    assert rule in {finding.rule for finding in TFConfig.parse(text).warnings}
 
 
 def test_an_evaluator_need_not_be_listed():
