@@ -86,6 +86,15 @@ class TaskSettings:
         )
 
 
+def simulated_devices(environ: Mapping[str, str] | None = None) -> str:
+    """Returns CLUSTERSIM_DEVICES: which devices to simulate, as `gpu:2,memory=2GiB;tpu:8`.
+
+    Default: none, which leaves the CPU and what the machine really has. The grammar is that of
+    `devices.request`.
+    """
+    return (os.environ if environ is None else environ).get(PREFIX + "DEVICES", "")
+
+
 def _flag(env: Mapping[str, str], name: str) -> bool:
     text = env.get(PREFIX + name, "")
     if text not in {"", "0", "1"}:

@@ -21,13 +21,11 @@ from clustersim.data import cardinality, flow
 from clustersim.data.elements import (
     DatasetSpec,
     Row,
-    arguments,
+    called,
     checked_row,
-    element,
     map_shapes,
     normalized,
     probed,
-    result_of,
     row_of,
     spec_of,
 )
@@ -456,7 +454,7 @@ class Dataset:
         )
 
     def _called(self, func: Function, row: Row) -> Any:
-        return result_of(func(*arguments(element(self._element_spec, row))))
+        return called(func, self._element_spec, row)
 
     def _inner_spec(self, map_func: Function) -> Any:
         inner = probed(map_func, self._element_spec, _single)

@@ -21,7 +21,8 @@ from clustersim.data.elements import Row, map_shapes
 from clustersim.data.iterator import OwnedIterator
 from clustersim.data.prefetch import Prefetch
 from clustersim.data.sharding import Layout, Round
-from clustersim.devices.simulated import MACHINE, Device
+from clustersim.devices.device import Device
+from clustersim.devices.simulated import MACHINE
 from clustersim.devices.spec import DeviceSpec
 from clustersim.events import Recorder
 from clustersim.values import nest
@@ -284,7 +285,7 @@ def _placed(each: Round, devices: Sequence[Device]) -> Round:
 
 
 def _on(leaf: Any, device: Device) -> Any:
-    return Tensor(device.backend.from_host(leaf), device) if isinstance(leaf, np.ndarray) else leaf
+    return Tensor(device.receive(leaf), device) if isinstance(leaf, np.ndarray) else leaf
 
 
 def _rebatched(shape: TensorShape, layout: Layout) -> TensorShape:

@@ -15,7 +15,7 @@ import numpy as np
 
 from clustersim import errors
 from clustersim.devices.array import HostArray
-from clustersim.devices.simulated import MACHINE
+from clustersim.devices.simulated import MACHINE, enter_device, leave_device
 from clustersim.values import nest
 from clustersim.values.dtypes import string
 from clustersim.values.shapes import TensorShape, TensorSpec
@@ -97,7 +97,7 @@ def probed(func: Callable[..., Any], spec: Any, dataset_of: Callable[[Any, Row],
         for leaf in nest.flatten(spec)
     )
     specs = [
-        spec_of(_called(func, spec, _probe(spec, size, dataset_of)))
+        spec_of(normalized(called(func, spec, _probe(spec, size, dataset_of))))
         for size in ((2,) if is_known else (2, 3))
     ]
     first, *others = specs
@@ -109,8 +109,13 @@ def result_of(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-def _called(func: Callable[..., Any], spec: Any, row: Row) -> Any:
-    return normalized(result_of(func(*arguments(element(spec, row)))))
+def called(func: Callable[..., Any], spec: Any, row: Row) -> Any:
+    """Returns what a user's function makes of an element, on the host, where pipelines run."""
+    token = enter_device(MACHINE.default_spec())
+    try:
+        return result_of(func(*arguments(element(spec, row))))
+    finally:
+        leave_device(token)
 
 
 def _probe(spec: Any, size: int, dataset_of: Callable[[Any, Row], Any]) -> Row:

@@ -6,6 +6,8 @@ those that NumPy and the array API standard share, so that nothing leans on NumP
 """
 
 import importlib
+import importlib.util
+from contextlib import AbstractContextManager, nullcontext
 from types import ModuleType
 from typing import Any, Protocol, TypeAlias
 
@@ -20,7 +22,12 @@ NativeArray: TypeAlias = Any
 
 
 class ArrayBackend(Protocol):
-    """One array library. Stateless and thread-safe."""
+    """One array library, on one device. Stateless and thread-safe."""
+
+    @property
+    def is_ambient(self) -> bool:
+        """Whether its functions work without entering `active`."""
+        ...
 
     @property
     def xp(self) -> ModuleType:
@@ -39,10 +46,15 @@ class ArrayBackend(Protocol):
         """Joins arrays along an axis; the one function whose name the standard changed."""
         ...
 
+    def active(self) -> AbstractContextManager[object]:
+        """Returns a context in which the library's functions work on this device."""
+        ...
+
 
 class NumPyBackend:
     """Arrays of NumPy, in the memory of this process."""
 
+    is_ambient = True
     xp = np
 
     def from_host(self, array: HostArray) -> NativeArray:
@@ -57,15 +69,25 @@ class NumPyBackend:
         """Joins arrays along an axis."""
         return np.concatenate(arrays, axis=axis)
 
+    def active(self) -> AbstractContextManager[object]:
+        """Returns a context that does nothing."""
+        return nullcontext()
+
 
 class CuPyBackend:
     """Arrays of CuPy, on a real GPU.
+
+    Args:
+        index: Which of the machine's GPUs.
 
     Raises:
         ModuleNotFoundError: CuPy is not installed.
     """
 
-    def __init__(self) -> None:
+    is_ambient = False
+
+    def __init__(self, index: int = 0) -> None:
+        self._index = index
         try:
             self.xp = importlib.import_module("cupy")
         except ModuleNotFoundError as error:
@@ -75,8 +97,11 @@ class CuPyBackend:
             ) from error
 
     def from_host(self, array: HostArray) -> NativeArray:
-        """Copies to the GPU."""
-        return self.xp.asarray(array)
+        """Copies to the GPU; text stays on the host, as in TensorFlow."""
+        if array.dtype == object:
+            return array
+        with self.active():
+            return self.xp.asarray(array)
 
     def to_host(self, array: NativeArray) -> HostArray:
         """Copies from the GPU."""
@@ -85,6 +110,22 @@ class CuPyBackend:
     def concatenate(self, arrays: list[NativeArray], *, axis: int) -> NativeArray:
         """Joins arrays along an axis."""
         return self.xp.concatenate(arrays, axis=axis)
+
+    def active(self) -> AbstractContextManager[object]:
+        """Returns a context in which this GPU is CuPy's current one."""
+        device: AbstractContextManager[object] = self.xp.cuda.Device(self._index)
+        return device
+
+
+def num_real_gpus() -> int:
+    """Returns how many GPUs CuPy finds; 0 without CuPy or a driver."""
+    if importlib.util.find_spec("cupy") is None:
+        return 0
+    runtime = CuPyBackend().xp.cuda.runtime
+    try:
+        return int(runtime.getDeviceCount())
+    except runtime.CUDARuntimeError:
+        return 0
 
 
 NUMPY: ArrayBackend = NumPyBackend()

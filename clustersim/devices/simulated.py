@@ -10,6 +10,7 @@ Knows nothing of tensors or of other processes' devices.
 Source: tensorflow/python/eager/context.py and distribute/device_util.py, 2.21; cases `device_*`.
 """
 
+import logging
 import threading
 from collections.abc import Sequence
 from contextvars import ContextVar, Token
@@ -17,9 +18,19 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import NamedTuple
 
-from clustersim import errors
-from clustersim.devices.array import NUMPY, ArrayBackend
+from clustersim import config, errors
+from clustersim.clock import SYSTEM_CLOCK, Clock
+from clustersim.devices.array import NUMPY, ArrayBackend, CuPyBackend, num_real_gpus
+from clustersim.devices.device import ApartBackend, Device, DeviceCounters
+from clustersim.devices.request import DeviceRequest, parse_devices
 from clustersim.devices.spec import DeviceSpec
+
+_log = logging.getLogger(__name__)
+
+_DEFAULT_TPUS = DeviceRequest(device_type="TPU", count=16, mesh=(2, 2, 2, 2))
+"""What there is when nobody asked: enough for every example of TensorFlow's page."""
+
+_MEBIBYTE = 1 << 20
 
 LOCALHOST = "localhost"
 """The job of a process that is no member of a cluster."""
@@ -51,34 +62,31 @@ class LogicalDeviceConfiguration:
     """Accepted, and without effect here."""
 
 
-@dataclass(slots=True, eq=False)
-class Device:
-    """A logical device while it lives: its full name changes with this process's task."""
-
-    device_type: str
-    index: int
-    name: str
-    backend: ArrayBackend = NUMPY
-
-
 class Machine:
     """The devices of one process. There is one instance, `MACHINE`.
 
     Devices are split when the first of them is used; how they are split can be said until then.
+
+    Args:
+        devices: What to simulate, as CLUSTERSIM_DEVICES. None: that variable, when it is first needed.
+        clock: On which slow devices are slow.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, devices: str | None = None, *, clock: Clock = SYSTEM_CLOCK) -> None:
         self._lock = threading.RLock()  # guards all fields below
         self._job, self._task = LOCALHOST, 0
         self._soft_placement = True
-        self._physical = [PhysicalDevice("/physical_device:CPU:0", "CPU")]
+        self._text, self._clock = devices, clock
+        self._requests: dict[PhysicalDevice, DeviceRequest] | None = None
         self._configurations: dict[PhysicalDevice, list[LogicalDeviceConfiguration]] = {}
         self._devices: list[Device] = []
+        self._default: Device | None = None
         self._placed: dict[DeviceSpec | None, Device] = {}
+        self._missed: set[str] = set()
 
     def physical(self, device_type: str | None = None) -> list[PhysicalDevice]:
         """Returns the physical devices, of one type or of all."""
-        return [d for d in self._physical if device_type in {None, d.device_type}]
+        return [d for d in self._found() if device_type in {None, d.device_type}]
 
     def logical(self, device_type: str | None = None) -> list[LogicalDevice]:
         """Returns the logical devices; from then on they cannot be split differently."""
@@ -106,9 +114,16 @@ class Machine:
                     "Devices cannot be split after one of them was used. Call"
                     " set_logical_device_configuration before any tensor is made."
                 )
-            if device not in self._physical:
+            if device not in self._found():
                 raise ValueError(
                     f"No physical device {device!r}. This machine has {self.physical()}."
+                )
+            if device.device_type == "CPU" and any(
+                each.memory_limit is not None for each in configurations
+            ):
+                raise ValueError(
+                    "A CPU's memory cannot be limited: it is this process's own. Limit a GPU, or"
+                    " leave memory_limit out."
                 )
             self._configurations[device] = list(configurations)
 
@@ -152,6 +167,35 @@ class Machine:
         """Returns the first CPU, whose arrays are the host's."""
         return self._started()[0]
 
+    def default(self) -> Device:
+        """Returns where things go that ask for nothing: the first GPU, else the first CPU."""
+        if self._default is None:
+            gpus = (device for device in self._started() if device.device_type == "GPU")
+            self._default = next(gpus, self._devices[0])
+        return self._default
+
+    def devices(self) -> list[Device]:
+        """Returns the logical devices."""
+        return list(self._started())
+
+    def tpu_mesh(self) -> tuple[int, ...]:
+        """Returns how the TPU cores lie (x, y, z, core); empty if there are none."""
+        self._found()
+        requests = (self._requests or {}).values()
+        asked = [request.mesh for request in requests if request.mesh]
+        is_asked = bool(asked) or bool(self._text)
+        return asked[0] if asked else () if is_asked else _DEFAULT_TPUS.mesh
+
+    def start_tpus(self) -> None:
+        """Adds the default TPU cores to the devices, unless there are some."""
+        with self._lock:
+            if not any(device.device_type == "TPU" for device in self._started()):
+                self._devices += [
+                    self._device("TPU", index, _DEFAULT_TPUS, None)
+                    for index in range(_DEFAULT_TPUS.count)
+                ]
+                self._placed.clear()
+
     def default_spec(self) -> DeviceSpec:
         """Returns the full name of this process's first CPU."""
         return DeviceSpec(self._job, 0, self._task, "CPU", 0)
@@ -159,7 +203,7 @@ class Machine:
     def _find(self, spec: DeviceSpec | None) -> Device:
         devices = self._started()
         if spec is None:
-            return devices[0]
+            return self.default()
         wanted = self.default_spec().make_merged_spec(spec)
         if (wanted.job, wanted.replica, wanted.task) != (self._job, 0, self._task):
             raise errors.InvalidArgumentError(
@@ -170,6 +214,7 @@ class Machine:
             if (device.device_type, device.index) == (wanted.device_type, wanted.device_index):
                 return device
         if self._soft_placement:
+            self._say_missing(wanted.to_string())
             return devices[0]
         raise errors.InvalidArgumentError(
             f"{wanted.to_string()} does not exist and soft placement is off. This process has"
@@ -182,17 +227,71 @@ class Machine:
                 self._devices = self._devices or self._split()
         return self._devices
 
+    def _found(self) -> dict[PhysicalDevice, DeviceRequest]:
+        """Returns the physical devices: one CPU at least, and what was asked for or is really there."""
+        if self._requests is None:
+            with self._lock:
+                if self._text is None:
+                    self._text = config.simulated_devices()
+                asked = parse_devices(self._text)
+                if not self._text and (num_gpus := num_real_gpus()):
+                    asked = [DeviceRequest(device_type="GPU", count=num_gpus)]
+                if not any(request.device_type == "CPU" for request in asked):
+                    asked.insert(0, DeviceRequest(device_type="CPU", count=1))
+                asked.sort(key=lambda request: request.device_type)  # CPUs first: the host is one
+                self._requests = {
+                    PhysicalDevice(
+                        f"/physical_device:{request.device_type}:{index}", request.device_type
+                    ): request
+                    for request in asked
+                    for index in range(request.count)
+                }
+        return self._requests
+
     def _split(self) -> list[Device]:
-        types = [
-            physical.device_type
-            for physical in self._physical
-            for _ in self._configurations.get(physical) or [LogicalDeviceConfiguration()]
-        ]
-        indices = [types[:position].count(kind) for position, kind in enumerate(types)]
-        return [
-            Device(kind, index, self._full_name(kind, index))
-            for kind, index in zip(types, indices, strict=True)
-        ]
+        devices: list[Device] = []
+        for physical, request in self._found().items():
+            parts: Sequence[LogicalDeviceConfiguration | None]
+            parts = self._configurations.get(physical) or (None,)
+            for part in parts:
+                kind = physical.device_type
+                index = sum(device.device_type == kind for device in devices)
+                devices.append(self._device(kind, index, request, part))
+        return devices
+
+    def _device(
+        self,
+        kind: str,
+        index: int,
+        request: DeviceRequest,
+        part: LogicalDeviceConfiguration | None,
+    ) -> Device:
+        memory_bytes = request.memory_bytes
+        if part is not None and part.memory_limit is not None:
+            memory_bytes = int(part.memory_limit * _MEBIBYTE)
+        return Device(
+            kind,
+            index,
+            self._full_name(kind, index),
+            self._backend(kind, index),
+            memory_bytes=memory_bytes,
+            speed=request.speed,
+            clock=self._clock,
+        )
+
+    def _backend(self, kind: str, index: int) -> ArrayBackend:
+        if kind == "CPU":
+            return NUMPY
+        return CuPyBackend(index) if kind == "GPU" and not self._text else ApartBackend()
+
+    def _say_missing(self, name: str) -> None:
+        if name not in self._missed:
+            self._missed.add(name)
+            _log.warning(
+                "There is no %s: what is placed there goes to the CPU (soft placement). Simulate it"
+                " with CLUSTERSIM_DEVICES, for example gpu:1.",
+                name,
+            )
 
     def _full_name(self, device_type: str, index: int) -> str:
         return DeviceSpec(self._job, 0, self._task, device_type, index).to_string()
@@ -319,3 +418,24 @@ def get_soft_device_placement() -> bool:
 def set_soft_device_placement(enabled: bool) -> None:  # noqa: FBT001  # TensorFlow's signature
     """Says whether a missing device is replaced by the CPU, or is an error."""
     MACHINE.soft_placement = enabled
+
+
+def device_counters() -> dict[str, DeviceCounters]:
+    """Returns what each device of this process did so far, by its full name."""
+    return {device.name: device.counters() for device in MACHINE.devices()}
+
+
+def get_memory_info(device: str) -> dict[str, int]:
+    """Returns the bytes that a device's tensors hold now, and at most so far: `current`, `peak`.
+
+    Raises:
+        ValueError: There is no such device, or its memory has no limit and is not counted.
+    """
+    found = MACHINE.place(as_spec(canonicalize(device)))
+    if not found.is_limited:
+        raise ValueError(
+            f"{device!r} has no memory limit, so nothing is counted. Give it one, for example"
+            " CLUSTERSIM_DEVICES=gpu:1,memory=2GiB."
+        )
+    counters = found.counters()
+    return {"current": counters.used_bytes, "peak": counters.peak_bytes}

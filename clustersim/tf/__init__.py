@@ -14,6 +14,7 @@ from clustersim.tf import (
     nest,
     nn,
     random,
+    tpu,
     train,
 )
 from clustersim.values.array_ops import (
@@ -186,6 +187,7 @@ __all__ = [
     "string",
     "subtract",
     "tanh",
+    "tpu",
     "train",
     "transpose",
     "uint8",

@@ -6,5 +6,12 @@ from clustersim.cluster.resolvers import (
     TFConfigClusterResolver,
     UnionResolver,
 )
+from clustersim.strategies.tpu import TPUClusterResolver
 
-__all__ = ["ClusterResolver", "SimpleClusterResolver", "TFConfigClusterResolver", "UnionResolver"]
+__all__ = [
+    "ClusterResolver",
+    "SimpleClusterResolver",
+    "TFConfigClusterResolver",
+    "TPUClusterResolver",
+    "UnionResolver",
+]

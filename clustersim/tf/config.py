@@ -11,11 +11,15 @@ from clustersim.devices.simulated import (
     set_logical_device_configuration,
     set_soft_device_placement,
 )
+from clustersim.strategies.tpu import connect_to_cluster as experimental_connect_to_cluster
+from clustersim.tf import config_experimental as experimental
 
 __all__ = [
     "LogicalDevice",
     "LogicalDeviceConfiguration",
     "PhysicalDevice",
+    "experimental",
+    "experimental_connect_to_cluster",
     "get_logical_device_configuration",
     "get_soft_device_placement",
     "list_logical_devices",

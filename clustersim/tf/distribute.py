@@ -28,6 +28,7 @@ from clustersim.strategies.options import (
 )
 from clustersim.strategies.replica_context import ReplicaContext
 from clustersim.strategies.server import Server
+from clustersim.strategies.tpu import TPUStrategy
 from clustersim.tf import cluster_resolver
 from clustersim.tf import distribute_experimental as experimental
 from clustersim.values.per_replica import DistributedValues
@@ -52,6 +53,7 @@ __all__ = [
     "Server",
     "Strategy",
     "StrategyExtended",
+    "TPUStrategy",
     "cluster_resolver",
     "experimental",
     "experimental_set_strategy",

@@ -7,7 +7,17 @@ Source: tensorflow/python/eager/polymorphic_function/polymorphic_function.py, 2.
 
 import functools
 from collections.abc import Callable
+from contextvars import ContextVar
 from typing import Any, Generic, ParamSpec, TypeVar, overload
+
+_is_inside: ContextVar[bool] = ContextVar("clustersim_in_function", default=False)
+"""Whether a `tf.function` runs, all its callees included: it only decides what is allowed."""
+
+
+def is_in_function() -> bool:
+    """Returns whether the running code was called by a `tf.function`."""
+    return _is_inside.get()
+
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -27,7 +37,11 @@ class Function(Generic[P, R]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Calls the function."""
-        return self._python_function(*args, **kwargs)
+        token = _is_inside.set(True)
+        try:
+            return self._python_function(*args, **kwargs)
+        finally:
+            _is_inside.reset(token)
 
     def get_concrete_function(self, *args: object, **kwargs: object) -> "Function[P, R]":
         """Returns this function: there is nothing to trace."""

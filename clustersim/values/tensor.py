@@ -17,7 +17,8 @@ import numpy.typing as npt
 
 from clustersim import errors
 from clustersim.devices.array import NativeArray
-from clustersim.devices.simulated import Device, current_device
+from clustersim.devices.device import Device
+from clustersim.devices.simulated import current_device
 from clustersim.values import dtypes
 from clustersim.values.dtypes import DType
 from clustersim.values.shapes import TensorShape
@@ -179,6 +180,8 @@ class Tensor(Operators):
     def __init__(self, array: NativeArray, device: Device) -> None:
         self._array = array
         self._device = device
+        if device.is_limited:
+            device.hold(self, array)
 
     def __tensor__(self) -> "Tensor":
         return self
@@ -214,13 +217,11 @@ class Tensor(Operators):
 
     def host(self) -> npt.NDArray[Any]:
         """Returns the array in host memory, which the caller must not change."""
-        return self._device.backend.to_host(self._array)
+        return self._device.give(self._array)
 
     def on(self, device: Device) -> NativeArray:
         """Returns the native array on `device`, which the caller must not change."""
-        if device is self._device or device.backend is self._device.backend:
-            return self._array
-        return device.backend.from_host(self.host())
+        return self._array if device is self._device else device.fetch(self._array, self._device)
 
     def __array__(
         self,
@@ -316,7 +317,7 @@ def convert(value: object, dtype: DType | None = None) -> Tensor:
 def make(host: npt.NDArray[Any]) -> Tensor:
     """Returns a tensor on the current device of a host array that nobody else will change."""
     device = current_device()
-    return Tensor(device.backend.from_host(host), device)
+    return Tensor(device.receive(host), device)
 
 
 def apply(function: Function, *inputs: Tensor, device: Device | None = None) -> Tensor:
@@ -329,7 +330,7 @@ def apply(function: Function, *inputs: Tensor, device: Device | None = None) -> 
     arrays = [tensor.on(device) for tensor in inputs]
     try:
         with np.errstate(**_QUIET):
-            result = function(*arrays)
+            result = function(*arrays) if device.is_plain else device.compute(function, arrays)
     except ValueError as error:
         shapes = " and ".join(str(tensor.shape) for tensor in inputs)
         raise errors.InvalidArgumentError(f"Incompatible shapes {shapes}: {error}.") from error
