@@ -100,6 +100,8 @@ def test_the_facade_holds_names_and_no_logic(trees):
         "clustersim.cluster.lint",
         "clustersim.cluster.tf_config",
         "clustersim.cli",
+        "clustersim.cli.lint",
+        "clustersim.pytest_plugin",
     ],
 )
 def test_the_launchers_side_loads_neither_numpy_nor_grpc(module):

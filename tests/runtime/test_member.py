@@ -127,7 +127,7 @@ def test_a_stream_that_breaks_is_a_death(cluster):
     zero, one = cluster.formed()
     one._is_leaving = True  # as far as it knows: the process is gone
     one._stream.cancel()
-    eventually(lambda: zero.departed())
+    eventually(zero.departed)
     (gone,) = zero.departed()
     assert (gone.task, gone.is_dead) == (W1, True)
     one._is_leaving = False
