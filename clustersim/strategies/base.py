@@ -27,6 +27,7 @@ from clustersim.data.distributed import (
 )
 from clustersim.events import StepFinished
 from clustersim.observe.metrics import Counters, Metrics
+from clustersim.strategies.logical_devices import LogicalDevices, Placement
 from clustersim.strategies.replica_context import ReplicaContext, ValueContext, as_reduce_op
 from clustersim.strategies.scope import StrategyScope, require_cross_replica
 from clustersim.values import scope
@@ -71,6 +72,7 @@ class StrategyExtended(ABC):
         self.should_checkpoint = is_chief
         self.should_save_summary = is_chief
         self.metrics = metrics or Metrics()
+        self.logical_devices = LogicalDevices(1, lambda replica, _: self._devices[replica])
         self.container: Strategy
         self.cross_mode: scope.Mode
 
@@ -104,6 +106,13 @@ class StrategyExtended(ABC):
     def measurements(self) -> Counters:
         """Returns what was measured so far. TensorFlow has no such method."""
         return self.metrics.snapshot()
+
+    def placement(self, tensor: Any) -> Placement:
+        """Returns which logical device holds which slice of a tensor; TensorFlow has no such method.
+
+        What the logical-device calls did not return lies on logical device 0 of its replica.
+        """
+        return self.logical_devices.placement(tensor)
 
     # -- replicas -------------------------------------------------------------------------------
 
@@ -411,6 +420,36 @@ class Strategy:
         """Returns what `value_fn(value_context)` returns for each replica, for use in `run`."""
         require_cross_replica(self)
         return self._extended.values_from_function(value_fn)
+
+    def experimental_make_numpy_dataset(self, numpy_input: Any) -> Dataset:
+        """Returns a dataset of the rows of a NumPy array, or of a nest of them.
+
+        TensorFlow's page has it here; TensorFlow 2.21 on `extended` only.
+        """
+        return self._extended.experimental_make_numpy_dataset(numpy_input)
+
+    def experimental_assign_to_logical_device(self, tensor: Any, logical_device_id: int) -> Tensor:
+        """Returns `tensor`, annotated to lie on one logical device of its replica.
+
+        TensorFlow's page has it here; TensorFlow 2.21 on TPUStrategy only. See `LogicalDevices`.
+        """
+        return self._extended.logical_devices.assign(tensor, logical_device_id)
+
+    def experimental_split_to_logical_devices(
+        self, tensor: Any, partition_dimensions: Sequence[int]
+    ) -> Tensor:
+        """Returns `tensor`, annotated to be cut into one piece for each logical device.
+
+        TensorFlow's page has it here; TensorFlow 2.21 on TPUStrategy only. See `LogicalDevices`.
+        """
+        return self._extended.logical_devices.split(tensor, partition_dimensions)
+
+    def experimental_replicate_to_logical_devices(self, tensor: Any) -> Tensor:
+        """Returns `tensor`, annotated to lie on every logical device of its replica.
+
+        TensorFlow's page has it here; TensorFlow 2.21 on TPUStrategy only.
+        """
+        return self._extended.logical_devices.replicate(tensor)
 
     def __copy__(self) -> Strategy:
         raise RuntimeError("A strategy cannot be copied: its variables belong to this object.")

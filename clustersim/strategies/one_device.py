@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from clustersim.data.distributed import Distribution, InputOptions
 from clustersim.data.sharding import Layout
-from clustersim.devices.simulated import LogicalDevice, canonicalize, enter_device, leave_device
+from clustersim.devices.simulated import (
+    MACHINE,
+    LogicalDevice,
+    canonicalize,
+    enter_device,
+    leave_device,
+)
 from clustersim.devices.spec import DeviceSpec
 from clustersim.strategies.base import Strategy, StrategyExtended
 from clustersim.strategies.replica_context import ReplicaContext, ValueContext
@@ -26,6 +32,10 @@ if TYPE_CHECKING:
     from clustersim.collectives.schedule import ReduceOp
     from clustersim.observe.metrics import Metrics
     from clustersim.strategies.options import CommunicationOptions
+
+
+_FIRST: Any = object()
+"""Stands for the first device; None stands for the CPU, as everywhere in TensorFlow."""
 
 
 class OneDeviceExtended(StrategyExtended):
@@ -149,12 +159,13 @@ class OneDeviceStrategy(Strategy):
     """Places variables, input and computation on one device.
 
     Args:
-        device: Its name, such as "/cpu:0" or "/gpu:0". It need not exist: see `tf.device`.
+        device: Its name, such as "/cpu:0" or "/gpu:0". It need not exist: see `tf.device`. Default:
+            the first GPU, else the first CPU (TensorFlow 2.21 has no default; its page needs one).
 
     Raises:
         ValueError: The name cannot be understood.
-        TypeError: There is no name.
     """
 
-    def __init__(self, device: str | LogicalDevice) -> None:
-        super().__init__(OneDeviceExtended(canonicalize(device)))
+    def __init__(self, device: str | LogicalDevice | None = _FIRST) -> None:
+        name = MACHINE.default().name if device is _FIRST else canonicalize(device)
+        super().__init__(OneDeviceExtended(name))
