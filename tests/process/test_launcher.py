@@ -1,0 +1,367 @@
+"""`clustersim run`, as a person uses it: wrong inputs, failures, Ctrl-C; and nothing left behind."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+pytestmark = pytest.mark.process
+
+CLUSTERSIM = str(Path(sys.executable).with_name("clustersim"))
+LIMIT_S = 25.0
+
+TRAIN = """
+import os, sys, time
+import clustersim.tf as tf
+
+strategy = tf.distribute.MultiWorkerMirroredStrategy()
+me = f"{strategy.cluster_resolver.task_type}:{strategy.cluster_resolver.task_id}"
+
+def step():
+    return tf.distribute.get_replica_context().all_reduce("SUM", tf.constant(1.0))
+
+for number in range(1000 if "--long" in sys.argv else 5):
+    if me == "worker:1" and number == 3:
+        if "--raise" in sys.argv:
+            raise ValueError("boom")
+        if "--early" in sys.argv:
+            sys.exit(0)
+        if "--kill" in sys.argv:
+            os.kill(os.getpid(), 9)
+        if "--code" in sys.argv:
+            sys.exit(7)
+    strategy.run(step)
+    if "--long" in sys.argv:
+        print(me, number)
+        time.sleep(0.05)
+"""
+
+STUBBORN = """
+import signal, sys, time
+for one in (signal.SIGINT, signal.SIGTERM):
+    signal.signal(one, signal.SIG_IGN)
+print("up", flush=True)
+if sys.argv[1:] == ["--grandchild"]:
+    import os
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            time.sleep(60)
+        os._exit(0)
+time.sleep(60)
+"""
+
+
+def processes_of(folder):
+    """Every process that knows a run below `folder`, by its environment."""
+    mark = str(folder)
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if process.environ().get("CLUSTERSIM_RUN", "").startswith(mark):
+                found.append(process)
+        except psutil.Error:
+            continue
+    return [one for one in found if one.status() != psutil.STATUS_ZOMBIE]
+
+
+def eventually(check, limit_s=10.0):
+    deadline = time.monotonic() + limit_s
+    while not check():
+        assert time.monotonic() < deadline, "it never came"
+        time.sleep(0.05)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "train.py").write_text(TRAIN)
+    (tmp_path / "stubborn.py").write_text(STUBBORN)
+    yield tmp_path
+    eventually(lambda: not processes_of(tmp_path), limit_s=2.0)  # nothing is left
+
+
+def start(folder, *arguments, **environ):
+    env = {k: v for k, v in os.environ.items() if k != "TF_CONFIG"} | environ
+    return subprocess.Popen(
+        [CLUSTERSIM, "run", *map(str, arguments)],
+        cwd=folder,
+        env=env,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def run(folder, *arguments, **environ):
+    """Returns exit code, stdout and stderr of a run."""
+    process = start(folder, *arguments, **environ)
+    out, err = process.communicate(timeout=LIMIT_S)
+    return process.returncode, out, err
+
+
+# -- refused before anything is started ---------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (["trian.py"], 69, r"CSE201 .*No such script: trian.py. Did you mean train.py\?"),
+        (["."], 69, "CSE201 .*is a folder, not a script"),
+        (["broken.py"], 69, "CSE201 .*broken.py cannot be run: .* in line 2"),
+        (["--worker", "0", "train.py"], 2, "CSE103 .*The cluster is empty"),
+        (["--worker", "-1", "train.py"], 2, "CSE101 .*--worker is -1"),
+        (["--ps", "1", "--worker", "0", "train.py"], 2, "CSE103 .*no task to decide"),
+        (["--success", "chief", "train.py"], 2, "CSE103 .*'chief' has no task"),
+        (["--restart", "never", "train.py"], 2, "CSE102 .*not built yet"),
+        ([], 2, "CSE101 .*No script is given"),
+        (["--log-dir", "/proc/none", "train.py"], 69, "CSE205 .*cannot be written"),
+    ],
+)
+def test_a_wrong_input_is_one_message_and_nothing_is_started(folder, arguments, code, says):
+    (folder / "broken.py").write_text("x = 1\nif x\n")
+    returned, out, err = run(folder, *arguments)
+    assert returned == code, err
+    assert re.search(says, err), err
+    assert out == ""
+    assert "Traceback" not in err
+    assert len(err.strip().splitlines()) == 1
+
+
+def test_a_tf_config_that_is_set_already_is_said_to_be_replaced(folder):
+    code, _, err = run(folder, "train.py", TF_CONFIG="{}")
+    assert code == 0
+    assert "TF_CONFIG is set here; each task gets its own instead" in err
+
+
+# -- how a run ends -----------------------------------------------------------------------------
+
+
+def test_a_run_that_goes_well_ends_with_its_verdict(folder):
+    code, _, err = run(folder, "--ps", "0", "train.py")
+    assert code == 0
+    assert re.search(r"^done +2 tasks, .* worker:0 0  worker:1 0$", err, re.MULTILINE)
+    assert "2 replicas seen by 2 tasks" in err
+
+
+def test_a_task_that_raises_is_named_with_line_code_and_step(folder):
+    code, _, err = run(folder, "train.py", "--raise")
+    assert code == 1
+    verdict = err[err.index("failed ") :]
+    assert verdict.startswith("failed   worker:1 left with code 1 at step 3 (first failure)")
+    assert "ValueError: boom" in verdict
+    assert re.search(r'train.py:\d+ in <module> +raise ValueError\("boom"\)', verdict)
+    assert "because of it worker:0 left with 1" in verdict
+    assert "worker-1.log" in verdict
+
+
+def test_a_tasks_own_exit_code_is_kept(folder):
+    assert run(folder, "train.py", "--code")[0] == 7
+
+
+def test_a_task_that_ends_early_with_0_is_the_cause_of_the_failure(folder):
+    code, _, err = run(folder, "train.py", "--early")
+    assert code == 1
+    assert "failed   worker:1 finished normally, but others still needed it" in err
+
+
+def test_a_task_that_is_killed_gives_128_and_the_signal(folder):
+    code, _, err = run(folder, "train.py", "--kill")
+    assert code == 137
+    assert "worker:1 died of SIGKILL" in err
+
+
+def test_a_script_that_ignores_sigterm_is_killed_when_its_peer_fails(folder):
+    (folder / "mixed.py").write_text(
+        "import json, os, sys\n"
+        "if json.loads(os.environ['TF_CONFIG'])['task']['index'] == 0: sys.exit(3)\n" + STUBBORN
+    )
+    code, _, err = run(folder, "--grace", "0.5", "mixed.py")
+    assert code == 3
+    assert "then we stopped worker:1" in err
+
+
+def test_a_time_limit_ends_the_run_with_75(folder):
+    code, _, err = run(folder, "--timeout", "1", "--grace", "0.3", "stubborn.py")
+    assert code == 75
+    assert "CSE402" in err
+
+
+def test_a_task_that_is_never_ready_is_named(folder):
+    (folder / "late.py").write_text(
+        "import json, os, time\n"
+        "if json.loads(os.environ['TF_CONFIG'])['task']['index'] == 1: time.sleep(60)\n" + TRAIN
+    )
+    code, _, err = run(folder, "--start-timeout", "1", "--grace", "0.3", "late.py")
+    assert code == 75
+    assert "CSE301" in err
+    assert re.search(r"CSE301 .*worker:1", err)
+
+
+def test_a_foreign_server_is_ready_when_it_listens(folder):
+    (folder / "foreign.py").write_text(
+        "import json, os, socket, time\n"
+        "c = json.loads(os.environ['TF_CONFIG'])\n"
+        "a = c['cluster'][c['task']['type']][c['task']['index']]\n"
+        "s = socket.socket(); s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)\n"
+        "s.bind(('127.0.0.1', int(a.split(':')[1]))); s.listen(); time.sleep(1.5)\n"
+    )
+    code, _, err = run(folder, "foreign.py")
+    assert code == 0
+    assert "ready    2 tasks" in err
+
+
+def test_a_grandchild_that_keeps_the_output_open_does_not_hold_the_end(folder):
+    (folder / "parent.py").write_text(
+        "import subprocess\nsubprocess.Popen(['sleep', '60'])\nprint('done')\n"
+    )
+    code, out, _ = run(folder, "parent.py")
+    assert code == 0
+    assert out.count("done") == 2
+
+
+def test_sixteen_tasks_form_one_group(folder):
+    code, _, err = run(folder, "-n", "16", "train.py")
+    assert code == 0
+    assert "16 replicas seen by 16 tasks" in err
+
+
+# -- Ctrl-C, signals, and killed launchers -------------------------------------------------------
+
+
+def until_printed(process, text):
+    for line in process.stdout:
+        if text in line:
+            return
+    raise AssertionError(process.stderr.read())
+
+
+def test_ctrl_c_during_training_says_where_each_task_was(folder):
+    process = start(folder, "train.py", "--long")
+    until_printed(process, "worker:1 5")
+    assert len(processes_of(folder)) >= 2  # what the fixture looks for would be found
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=LIMIT_S)
+    assert process.returncode == 130
+    assert "stopping 2 tasks (Ctrl-C again to kill)" in err
+    assert "Traceback" not in err
+    for task in ("worker:0", "worker:1"):
+        assert re.search(rf"^{task} interrupted", err, re.MULTILINE), err
+    assert "logs: " in err.splitlines()[-1]
+
+
+def test_ctrl_c_during_the_start_ends_everything(folder):
+    process = start(folder, "-n", "4", "stubborn.py")
+    until_printed(process, "up")
+    process.send_signal(signal.SIGINT)
+    eventually(lambda: process.poll() is not None or _interrupt_again(process))
+    assert process.wait(LIMIT_S) == 130
+    process.communicate()
+
+
+def _interrupt_again(process):
+    process.send_signal(signal.SIGINT)  # a second Ctrl-C kills at once
+    return False
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_to_the_launcher_ends_the_run_with_143(folder, number):
+    process = start(folder, "--grace", "0.5", "stubborn.py")
+    until_printed(process, "up")
+    process.send_signal(number)
+    process.communicate(timeout=LIMIT_S)
+    assert process.returncode == 143
+
+
+@pytest.mark.parametrize("pause_s", [0.0, 0.1, 0.3, 1.0])
+def test_a_killed_launcher_leaves_nothing_not_even_daemons(folder, pause_s):
+    process = start(folder, "-n", "3", "stubborn.py", "--grandchild")
+    time.sleep(pause_s)
+    process.kill()
+    process.communicate(timeout=LIMIT_S)
+    # The fixture checks: nothing of the run is alive 2 s later.
+
+
+def test_a_killed_supervisor_is_reported_and_its_tasks_are_ended(folder):
+    process = start(folder, "stubborn.py")
+    until_printed(process, "up")
+    (supervisor,) = psutil.Process(process.pid).children()
+    supervisor.kill()
+    _, err = process.communicate(timeout=LIMIT_S)
+    assert process.returncode == 70
+    assert "CSE902" in err
+
+
+# -- output -------------------------------------------------------------------------------------
+
+
+def test_quiet_is_transparent_in_a_pipe(folder):
+    (folder / "say.py").write_text("import sys\nprint('a\\tb')\nprint('no end', end='')\n")
+    code, out, err = run(folder, "-q", "-n", "1", "say.py")
+    assert (code, err) == (0, "")
+    assert out == "a\tb\nno end\n"
+
+
+def test_each_task_has_its_whole_output_in_a_file(folder):
+    code, out, _ = run(folder, "train.py", "--long", "--raise")
+    assert code == 1
+    log = (folder / ".clustersim" / "runs" / "latest" / "worker-1.log").read_text()
+    assert "worker:1 2\n" in log
+    assert "ValueError: boom" in log
+    assert "worker:1 | worker:1 2" in out
+    assert (folder / ".clustersim" / ".gitignore").read_text() == "*\n"
+
+
+def test_json_is_one_event_a_line_from_run_to_end(folder):
+    code, out, _ = run(folder, "--json", "train.py", "--raise")
+    events = [json.loads(line) for line in out.splitlines()]
+    assert all(event["v"] == 1 and event["t"] >= 0 for event in events)
+    assert (events[0]["ev"], events[-1]["ev"]) == ("run", "end")
+    assert set(events[0]["tasks"]) == {"worker:0", "worker:1"}
+    exits = [event for event in events if event["ev"] == "exit"]
+    assert {event["task"]: event["code"] for event in exits} == {"worker:0": 1, "worker:1": 1}
+    assert (events[-1]["ok"], events[-1]["code"], events[-1]["who"]) == (False, code, "task")
+
+
+def test_a_reader_that_goes_away_does_not_stop_the_run(folder):
+    (folder / "many.py").write_text("for i in range(20000): print('line', i)\n")
+    done = subprocess.run(
+        ["bash", "-c", f"{CLUSTERSIM} run many.py | head -1; echo ${{PIPESTATUS[0]}}"],
+        cwd=folder, capture_output=True, text=True, timeout=LIMIT_S, check=False,
+    )  # fmt: skip
+    assert done.stdout.splitlines()[-1] == "0", done
+
+
+def test_a_flood_of_lines_arrives_whole_in_the_file(folder):
+    (folder / "many.py").write_text("for i in range(50000): print('line', i)\n")
+    code, _, _ = run(folder, "-q", "-n", "1", "many.py")
+    assert code == 0
+    log = (folder / ".clustersim" / "runs" / "latest" / "worker-0.log").read_text()
+    assert log.count("\n") == 50000
+
+
+def test_two_runs_at_once_do_not_disturb_each_other(folder):
+    processes = [start(folder, "train.py") for _ in range(2)]
+    for process in processes:
+        _, err = process.communicate(timeout=LIMIT_S)
+        assert process.returncode == 0, err
+    assert len(list((folder / ".clustersim" / "runs").glob("0*"))) == 2
+
+
+@pytest.mark.skipif(
+    os.geteuid() != 0
+    or subprocess.run(["unshare", "-pf", "true"], check=False, capture_output=True).returncode != 0,
+    reason="making a process namespace needs root and unshare",
+)
+def test_it_works_as_process_number_1(folder):
+    done = subprocess.run(
+        ["unshare", "-pf", "--mount-proc", CLUSTERSIM, "run", "train.py"],
+        cwd=folder, capture_output=True, text=True, timeout=LIMIT_S, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
