@@ -35,7 +35,7 @@ def from_slurm(environ: Mapping[str, str]) -> TFConfig:
 
 def from_sagemaker(environ: Mapping[str, str]) -> TFConfig:
     """Reads SM_HOSTS (a JSON list) and SM_CURRENT_HOST: one worker on each host."""
-    hosts = json.loads(_need(environ, "SM_HOSTS"))
+    hosts = sorted(json.loads(_need(environ, "SM_HOSTS")))  # as TensorFlow's resolver does
     current = _need(environ, "SM_CURRENT_HOST")
     if current not in hosts:
         raise UsageError(f"SM_CURRENT_HOST is {current!r}, which is not in SM_HOSTS {hosts}.")

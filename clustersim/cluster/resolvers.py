@@ -89,7 +89,7 @@ class SimpleClusterResolver(ClusterResolver):
         address = self._master
         if task_type is not None and task_id is not None:
             address = self._cluster_spec.task_address(task_type, task_id)
-        return _with_layer(address, rpc_layer or self.rpc_layer)
+        return with_layer(address, rpc_layer or self.rpc_layer)
 
     def num_accelerators(
         self,
@@ -176,7 +176,7 @@ class TFConfigClusterResolver(ClusterResolver):
         job = task_type if task_type is not None else self.task_type
         index = task_id if task_id is not None else self.task_id
         layer = rpc_layer if rpc_layer is not None else self.rpc_layer
-        return _with_layer(spec.task_address(job or "", -1 if index is None else index), layer)
+        return with_layer(spec.task_address(job or "", -1 if index is None else index), layer)
 
     def num_accelerators(
         self,
@@ -241,7 +241,7 @@ class UnionResolver(ClusterResolver):
         """Returns the address of the named task, else what the first resolver says."""
         if task_type is not None and task_id is not None:
             address = self.cluster_spec().task_address(task_type, task_id)
-            return _with_layer(address, rpc_layer or self.rpc_layer)
+            return with_layer(address, rpc_layer or self.rpc_layer)
         return self._resolvers[0].master(rpc_layer=rpc_layer)
 
     def num_accelerators(
@@ -293,5 +293,6 @@ class _Checked:
         return self._config.get(key, default)
 
 
-def _with_layer(address: str, layer: str | None) -> str:
+def with_layer(address: str, layer: str | None) -> str:
+    """Returns an address with its scheme in front, where there is one."""
     return f"{layer}://{address}" if layer and address else address

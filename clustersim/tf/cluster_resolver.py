@@ -1,5 +1,11 @@
 """`tf.distribute.cluster_resolver`: TensorFlow's names, no logic."""
 
+from clustersim.cluster.platform_resolvers import (
+    KubernetesClusterResolver,
+    KubernetesExecutableLocation,
+    SageMakerClusterResolver,
+    SlurmClusterResolver,
+)
 from clustersim.cluster.resolvers import (
     ClusterResolver,
     SimpleClusterResolver,
@@ -10,7 +16,11 @@ from clustersim.strategies.tpu import TPUClusterResolver
 
 __all__ = [
     "ClusterResolver",
+    "KubernetesClusterResolver",
+    "KubernetesExecutableLocation",
+    "SageMakerClusterResolver",
     "SimpleClusterResolver",
+    "SlurmClusterResolver",
     "TFConfigClusterResolver",
     "TPUClusterResolver",
     "UnionResolver",
