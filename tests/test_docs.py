@@ -23,7 +23,7 @@ FENCE = re.compile(r"^```(\w*)[ ]?([\w./-]*)\n(.*?)^```$", re.MULTILINE | re.DOT
 
 MASKS = [
     (re.compile(r"\x1b\[[0-9;]*m"), ""),
-    (re.compile(r"\b\d+(\.\d+)? (s|ms|us)\b"), "TIME"),
+    (re.compile(r"\b\d+(\.\d+)? ?(s|ms|us)\b"), "TIME"),
     (re.compile(r"(localhost|127\.0\.0\.1|\[::1\])?:\d{4,5}\b"), "ADDRESS"),
     (re.compile(r"process \d+ \(.*?\)"), "process PID"),
     (re.compile(r'File ".*/'), 'File "'),
