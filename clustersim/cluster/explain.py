@@ -42,6 +42,8 @@ def explain_code(code: str) -> list[str]:
             lines += ["", "Bad:", f"  {_cut(rule.bad)}"]
         if rule.good:
             lines += ["Good:", f"  {rule.good}"]
+        if rule.case:
+            lines += ["", f"Seen in: {rule.case}"]
         return lines
     row = CODES[code]
     return [

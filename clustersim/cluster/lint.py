@@ -26,9 +26,9 @@ Json: TypeAlias = Any
 MAX_BYTES = 128 * 1024 - 1
 """What one environment string holds on Linux, its name included."""
 
-_MISSING = {"TFC106", "TFC107", "TFC108"}
+_MISSING = {"TFC102", "TFC106", "TFC107", "TFC108"}
 
-_KEYS = {"TFC106", "TFC004", "TFC101", "TFC113", "TFC114"}
+_KEYS = {"TFC106", "TFC004", "TFC122", "TFC101", "TFC113", "TFC114"}
 """Rules that speak of a key, where they speak of a member of an object."""
 
 _TASK_KEYS = {"type", "index", "cloud", "trial", "environment"}
@@ -140,8 +140,12 @@ def _check_top_keys(value: Json) -> Iterator[Finding]:
 
 
 def _unknown_key(key: str, value: Mapping[str, Json]) -> Finding:
+    if key == "sparseCluster":
+        make = warning if "cluster" in value else error
+        what = "'sparseCluster' is Kubeflow's key for dynamic workers; TensorFlow does not read it."
+        return make("TFC122", what, "Write 'cluster', with every task in it.", pointer_to(key))
     guess = difflib.get_close_matches(key, ["cluster", "task"], n=1)
-    likely = "cluster" if key == "sparseCluster" else (guess[0] if guess else None)
+    likely = guess[0] if guess else None
     is_lost = likely is not None and likely not in value
     return Finding(
         rule="TFC004",
@@ -149,7 +153,7 @@ def _unknown_key(key: str, value: Mapping[str, Json]) -> Finding:
         what=f"{key!r} is no key that TensorFlow reads.",
         fix=f"Did you mean {likely!r}?" if likely else "Remove it.",
         pointer=pointer_to(key),
-        is_fixable=is_lost and key != "sparseCluster",
+        is_fixable=is_lost,
     )
 
 
@@ -228,6 +232,8 @@ def guess_job(job: str) -> str | None:
     name = job.strip().lower()
     if name in JOBS:
         return name
+    if name.startswith("workerpool"):
+        return None  # Vertex AI's word, which means another role for each number
     if name == "master":
         return CHIEF
     stem = name if name == "ps" else name.removesuffix("_hosts").removesuffix("s")
@@ -250,6 +256,9 @@ def _unknown_job(job: str, at: str, *, is_bare: bool) -> Finding:
         return warning(
             "TFC113", "The job 'master' is TF1's word.", "Write 'chief'.", at, is_fixable=True
         )
+    if job.lower().startswith("workerpool"):
+        what = f"{job!r} is a job of Vertex AI's CLUSTER_SPEC, which TensorFlow does not read."
+        return error("TFC101", what, "Read TF_CONFIG there: Vertex AI sets both.", at)
     return Finding(
         rule="TFC101",
         # A bare server takes any name; a name that is nearly right is a slip.
@@ -417,8 +426,10 @@ def _missing_key(key: str, task: Mapping[str, Json]) -> Finding:
     if guess:
         what = f"task has {guess[0]!r}, which nobody reads, and no {key!r}."
         return error("TFC004", what, f"Did you mean {key!r}?", pointer_to("task", guess[0]))
+    other = "index" if key == "type" else "type"
+    what = f"task has {other} but no {key}." if other in task else f"task.{key} is missing."
     fix = 'Write {"type": "worker", "index": 0}.'
-    return error("TFC106", f"task.{key} is missing.", fix, "/task")
+    return error("TFC102", what, fix, "/task")
 
 
 def _check_range(kind: str, number: int, tasks: Json) -> Iterator[Finding]:

@@ -12,7 +12,7 @@ from collections import defaultdict
 from typing import Any
 
 from clustersim.cluster.spec import ClusterSpec, JobMap
-from clustersim.cluster.tf_config import VARIABLE
+from clustersim.cluster.tf_config import VARIABLE, TFConfig
 
 
 class ClusterResolver:
@@ -105,6 +105,14 @@ class TFConfigClusterResolver(ClusterResolver):
     """Reads TF_CONFIG again at every access, and checks nothing.
 
     Arguments that are not None win over the environment; each can also be set later.
+
+    Args:
+        task_type: This process's job.
+        task_id: Its index.
+        rpc_layer: The scheme of `master`.
+        environment: Handed back as given.
+        strict: Ours: whether a wrong TF_CONFIG raises a SpecError at access, instead of giving the
+            nonsense that TensorFlow gives (an index of -1, the type "None").
     """
 
     def __init__(
@@ -113,7 +121,10 @@ class TFConfigClusterResolver(ClusterResolver):
         task_id: int | None = None,
         rpc_layer: str | None = None,
         environment: str | None = None,
+        *,
+        strict: bool = False,
     ) -> None:
+        self._strict = strict
         self._task_type = task_type
         self._task_id = task_id
         self._rpc_layer = rpc_layer
@@ -124,7 +135,7 @@ class TFConfigClusterResolver(ClusterResolver):
         """The job of this process, None when it is not said."""
         if self._task_type is not None:
             return str(self._task_type)
-        task = _load().get("task", {})
+        task = self._load().get("task", {})
         return str(task["type"]) if "type" in task else None
 
     @task_type.setter
@@ -136,7 +147,7 @@ class TFConfigClusterResolver(ClusterResolver):
         """The index of this process, None when it is not said; not checked."""
         if self._task_id is not None:
             return int(self._task_id)
-        task = _load().get("task", {})
+        task = self._load().get("task", {})
         return int(task["index"]) if "index" in task else None
 
     @task_id.setter
@@ -148,16 +159,23 @@ class TFConfigClusterResolver(ClusterResolver):
         """The scheme for `master`, None when it is not said."""
         if self._rpc_layer is not None:
             return self._rpc_layer
-        layer: str | None = _load().get("rpc_layer")
+        layer: str | None = self._load().get("rpc_layer")
         return layer
 
     @rpc_layer.setter
     def rpc_layer(self, value: str | None) -> None:
         self._rpc_layer = value
 
+    def _load(self) -> Any:
+        if self._strict:
+            TFConfig.from_environ()
+        config = json.loads(os.environ.get(VARIABLE, "{}"))
+        # TensorFlow asks only `"cluster" in config`: a list or a string is as good as an empty one.
+        return {} if isinstance(config, list | str) else _Checked(config)
+
     def cluster_spec(self) -> ClusterSpec:
         """Returns the cluster map; an empty one when TF_CONFIG has none."""
-        config = _load()
+        config = self._load()
         return ClusterSpec(config["cluster"]) if "cluster" in config else ClusterSpec({})
 
     def master(
@@ -167,7 +185,7 @@ class TFConfigClusterResolver(ClusterResolver):
         rpc_layer: str | None = None,
     ) -> str:
         """Returns the address of a task, '' for a cluster of one and for none."""
-        config = _load()
+        config = self._load()
         if "session_master" in config:
             return str(config["session_master"])
         spec = self.cluster_spec()
@@ -263,12 +281,6 @@ def _joined(job: str, one: JobMap, other: JobMap) -> JobMap:
             raise KeyError(f"{job}:{index} is given twice, as {result[index]} and {address}.")
         result[index] = address
     return result
-
-
-def _load() -> Any:
-    config = json.loads(os.environ.get(VARIABLE, "{}"))
-    # TensorFlow asks only `"cluster" in config`: a list or a string is as good as an empty object.
-    return {} if isinstance(config, list | str) else _Checked(config)
 
 
 class _Checked:

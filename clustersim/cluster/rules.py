@@ -25,6 +25,11 @@ class Rule:
     bad: str
     good: str
 
+    @property
+    def case(self) -> str:
+        """A public thread that taught it; '' where it was found in TensorFlow's source."""
+        return _CASES.get(self.code, "")
+
 
 _GOOD: dict[str, Any] = {
     "cluster": {"worker": ["localhost:12345", "localhost:23456"]},
@@ -68,6 +73,9 @@ _ALL = (
     _rule("TFC101", "a job that strategies do not know",
           "Strategies know chief, worker, ps and evaluator, and raise ValueError for others.",
           _with(task={"type": "wroker", "index": 0})),
+    _rule("TFC102", "type without index, or index without type",
+          "Strategies raise ValueError: they must be told both.",
+          _with(task={"type": "worker"})),
     _rule("TFC103", "an index that does not fit",
           "Indices begin at 0 in each job; one out of range waits for itself or raises late.",
           _with(task={"type": "worker", "index": 2})),
@@ -100,6 +108,9 @@ _ALL = (
     _rule("TFC121", "a key that nobody reads any more",
           '`environment` means something to Estimator alone, and only "cloud" and "google".',
           _with(environment="CLOUD")),
+    _rule("TFC122", "Kubeflow's `sparseCluster`",
+          "TensorFlow does not read it: there is no cluster, and the message blames the task.",
+          _with(cluster=..., sparseCluster={"worker": {}, "ps": []})),
     _rule("TFC123", "an evaluator in the cluster",
           "Only the evaluator's own map need list it; a ParameterServerStrategy chief waits for it.",
           _with(cluster={"worker": ["a:1", "b:2"], "evaluator": ["e:5"]})),
@@ -136,5 +147,22 @@ _ALL = (
     _rule("TFC143", "addresses in a different order",
           "The index means another process in each file.", "", ""),
 )  # fmt: skip
+
+_CASES = {
+    "TFC001": "microsoftarchive/BatchAI#15, gyrinx-app/gyrinx#1399",
+    "TFC101": "tensorflow/tensorflow#17854",
+    "TFC103": "IntelLabs/coach#391",
+    "TFC104": "tensorflow/tensorflow#35878",
+    "TFC105": "tensorflow/tensorflow#57372, tensorflow/tensorflow#31969",
+    "TFC107": "tensorflow/tensorflow#31154, tensorflow/tensorflow#29988",
+    "TFC108": "alibaba/EasyRec#207",
+    "TFC112": "tensorflow/tensorflow#14502",
+    "TFC113": "tensorflow/tensorflow#27058, polyaxon/polyaxon#42",
+    "TFC122": "kubeflow/trainer#1763",
+    "TFC123": "tony-framework/TonY#506",
+    "TFC128": "tensorflow/models#11143, yahoo/TensorFlowOnSpark#386",
+    "TFC129": "kubeflow/trainer#1078",
+    "TFC131": "tensorflow/tensorflow#57372",
+}
 
 RULES: Mapping[str, Rule] = MappingProxyType({rule.code: rule for rule in _ALL})

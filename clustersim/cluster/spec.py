@@ -8,9 +8,9 @@ Source: tensorflow/python/training/server_lib.py and distribute/multi_worker_uti
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Protocol, TypeAlias, TypeGuard
 
 CHIEF, WORKER, PS, EVALUATOR = "chief", "worker", "ps", "evaluator"
 JOBS = (CHIEF, WORKER, PS, EVALUATOR)
@@ -89,6 +89,19 @@ class Address:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
+class JobDef(Protocol):
+    """One job of a ClusterDef: a name, and addresses by index."""
+
+    name: str
+    tasks: Mapping[int, str]
+
+
+class ClusterDef(Protocol):
+    """What TensorFlow's protobuf message of that name looks like."""
+
+    job: Sequence[JobDef]
+
+
 class ClusterSpec:
     """Which tasks a cluster has, and where.
 
@@ -96,6 +109,7 @@ class ClusterSpec:
         ClusterSpec({"worker": ["localhost:2222", "localhost:2223"]})   addresses, dense
         ClusterSpec({"worker": {1: "localhost:2223"}})                  addresses, sparse
         ClusterSpec(other_spec)                                         a copy
+        ClusterSpec(cluster_def)                                        TensorFlow's ClusterDef
         ClusterSpec(chief=1, worker=2, ps=1)                            counts; ports come at launch
 
     Raises:
@@ -107,7 +121,7 @@ class ClusterSpec:
 
     def __init__(
         self,
-        cluster: "Mapping[str, object] | ClusterSpec | None" = None,
+        cluster: "Mapping[str, object] | ClusterSpec | ClusterDef | None" = None,
         *,
         chief: int = 0,
         worker: int = 0,
@@ -118,6 +132,8 @@ class ClusterSpec:
         self._jobs: dict[str, dict[int, str]]
         if isinstance(cluster, ClusterSpec):
             self._jobs = {job: _job(job, tasks) for job, tasks in cluster.as_dict().items()}
+        elif _is_cluster_def(cluster):
+            self._jobs = {job.name: _job(job.name, dict(job.tasks)) for job in cluster.job}
         elif isinstance(cluster, Mapping):
             self._jobs = {_text(job, "Job name"): _job(job, v) for job, v in cluster.items()}
         elif cluster is not None or not any(counts.values()):
@@ -238,6 +254,11 @@ class ClusterSpec:
         if job_name not in self._jobs:
             raise ValueError(f"No such job in cluster: {job_name!r}. It has {self.jobs}.")
         return self._jobs[job_name]
+
+
+def _is_cluster_def(cluster: object) -> TypeGuard[ClusterDef]:
+    jobs = getattr(cluster, "job", None)
+    return jobs is not None and all(hasattr(one, "name") and hasattr(one, "tasks") for one in jobs)
 
 
 def _text(value: object, what: str) -> str:

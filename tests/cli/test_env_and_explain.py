@@ -151,3 +151,8 @@ def test_every_code_is_explained(code):
 
 def test_an_unknown_code_is_wrong_usage():
     assert call("explain", "TFC999").exit_code == 2
+
+
+def test_another_platforms_place_is_explained():
+    assert "You are worker:1 of 2 tasks" in call("explain", "--from", "slurm", **SLURM).output
+    assert call("explain", "--from", "slurm").exit_code == 2

@@ -111,6 +111,12 @@ def test_who_reads_it_changes_what_is_said():
     assert not lint_tf_config(seed, strategy="ps").errors
 
 
+def test_vertex_ais_own_variable_is_recognised_and_not_renamed():
+    text = GOOD.replace("worker", "workerpool1")
+    assert "Vertex AI" in lint_tf_config(text).errors[0].what
+    assert fix_tf_config(text).text == text
+
+
 def test_a_large_map_is_read_and_said_to_be_too_large():
     hosts = [f"host-{i}:2222" for i in range(10_000)]
     text = json.dumps({"cluster": {"worker": hosts}, "task": {"type": "worker", "index": 0}})

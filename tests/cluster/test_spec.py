@@ -1,5 +1,7 @@
 """The cluster map: TensorFlow's words, and ours."""
 
+from types import SimpleNamespace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,6 +26,11 @@ def test_tensorflows_words_give_tensorflows_answers():
     assert ClusterSpec({"worker": [b"a:1"]}).as_dict() == {"worker": ["a:1"]}
     assert not ClusterSpec({})
     assert ClusterSpec({"worker": []})
+
+
+def test_a_cluster_def_is_read_by_its_shape():
+    jobs = [SimpleNamespace(name="worker", tasks={1: "b:2", 0: "a:1"})]
+    assert ClusterSpec(SimpleNamespace(job=jobs)).as_dict() == {"worker": ["a:1", "b:2"]}
 
 
 @pytest.mark.parametrize(

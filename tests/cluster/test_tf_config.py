@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clustersim.cluster.lint import lint_tf_config
+from clustersim.cluster.resolvers import TFConfigClusterResolver
 from clustersim.cluster.spec import ClusterSpec, Task
 from clustersim.cluster.tf_config import TFConfig
 from clustersim.errors import SpecError, SpecSyntaxError, SpecTypeError
@@ -65,10 +66,10 @@ FAULTS = [
     ("3", SpecTypeError, "TFC002", "a number, not an object"),
     ("[]", SpecError, "TFC002", "an array, not an object"),
     ('{"worker": ["a:1"]}', SpecError, "TFC006", "Wrap them"),
-    ('{"sparseCluster": {}, "task": {}}', SpecError, "TFC004", "Did you mean 'cluster'"),
+    ('{"sparseCluster": {}, "task": {}}', SpecError, "TFC122", "TensorFlow does not read it"),
     (with_(["task"], ...), SpecError, "TFC106", "task is missing"),
     (with_(["task"], None), SpecTypeError, "TFC106", "null, not an object"),
-    (with_(["task", "index"], ...), SpecError, "TFC106", "task.index is missing"),
+    (with_(["task", "index"], ...), SpecError, "TFC102", "task has type but no index"),
     (with_(["task", "type"], "wroker"), SpecError, "TFC101", "Did you mean 'worker'"),
     (with_(["task", "type"], "Worker"), SpecError, "TFC114", "Write 'worker'"),
     (with_(["task", "type"], None), SpecError, "TFC101", "null, not a job name"),
@@ -159,3 +160,25 @@ def test_lint_never_crashes_on_json_and_parse_follows_it(value):
             TFConfig.parse(text)
     else:
         TFConfig.parse(text)
+
+
+@given(
+    st.dictionaries(st.sampled_from(["chief", "worker", "ps"]), st.integers(1, 4), min_size=1),
+    st.data(),
+)
+def test_every_spec_goes_through_the_environment_unchanged(counts, data):
+    counts["chief"] = min(counts.get("chief", 1), 1)
+    port = iter(range(1000, 2000))
+    spec = ClusterSpec({job: [f"host:{next(port)}" for _ in range(n)] for job, n in counts.items()})
+    task = data.draw(st.sampled_from(spec.tasks()))
+    text = TFConfig(cluster=spec, task=task).to_json()
+    back = TFConfig.from_environ({"TF_CONFIG": text})
+    assert (back.cluster, back.task) == (spec, task)
+
+
+@pytest.mark.parametrize("index", [-1, 0.9, 99])
+def test_a_strict_resolver_raises_where_tensorflow_hands_nonsense_on(monkeypatch, index):
+    monkeypatch.setenv("TF_CONFIG", with_(["task", "index"], index))
+    assert TFConfigClusterResolver().task_id == int(index)
+    with pytest.raises(SpecError, match="TFC103"):
+        _ = TFConfigClusterResolver(strict=True).task_id
