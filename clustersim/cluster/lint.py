@@ -26,6 +26,9 @@ Json: TypeAlias = Any
 MAX_BYTES = 128 * 1024 - 1
 """What one environment string holds on Linux, its name included."""
 
+MAX_FINDINGS = 50
+"""More are not read by anybody; errors come first."""
+
 _MISSING = {"TFC102", "TFC106", "TFC107", "TFC108"}
 
 _KEYS = {"TFC106", "TFC004", "TFC122", "TFC101", "TFC113", "TFC114"}
@@ -68,7 +71,9 @@ def lint_tf_config(text: str, *, strategy: str | None = None, api: str | None = 
         findings = [
             one for one in findings if one.rule not in _MISSING or one.pointer == "/cluster/task"
         ]
-    placed = [_placed(text, scanned, one) for one in findings if not _is_unknown(scanned, one)]
+    known = [one for one in findings if not _is_unknown(scanned, one)]
+    known.sort(key=lambda one: one.severity is not Severity.ERROR)
+    placed = [_placed(text, scanned, one) for one in known[:MAX_FINDINGS]]
     ordered = sorted(
         placed, key=lambda one: (one.severity is not Severity.ERROR, one.line, one.column)
     )
@@ -333,22 +338,26 @@ def bare_address(address: str) -> str:
 
 
 def _check_duplicates(cluster: Mapping[str, Json]) -> Iterator[Finding]:
-    seen: dict[str, str] = {}
+    """One finding for each address that several tasks have."""
+    places: dict[str, list[tuple[str, str, str]]] = {}
     for job, tasks in cluster.items():
         if not isinstance(tasks, dict | list):
             continue
         for index, address in tasks.items() if isinstance(tasks, dict) else enumerate(tasks):
-            if not (isinstance(address, str) and _is_address(address)):
-                continue
-            name, key = f"cluster.{job}[{index}]", meaning.canonical(address)
-            if key in seen:
-                yield error(
-                    "TFC104",
-                    f"{address} is used twice: {seen[key]} and {name}.",
-                    "Two servers cannot share a port; give each its own.",
-                    pointer_to("cluster", job, index),
-                )
-            seen.setdefault(key, name)
+            if isinstance(address, str) and _is_address(address):
+                place = (f"cluster.{job}[{index}]", address, pointer_to("cluster", job, index))
+                places.setdefault(meaning.canonical(address), []).append(place)
+    for those in places.values():
+        if len(those) > 1:
+            _, address, pointer = those[1]
+            names = " and ".join(name for name, _, _ in those[:2])
+            times = "twice" if len(those) == 2 else f"{len(those)} times"
+            yield error(
+                "TFC104",
+                f"{address} is used {times}: {names}{', ...' if len(those) > 2 else ''}.",
+                "Two servers cannot share a port; give each its own.",
+                pointer,
+            )
 
 
 # -- task ---------------------------------------------------------------------------------------
