@@ -36,6 +36,9 @@ _KEYS = {"TFC106", "TFC004", "TFC122", "TFC101", "TFC113", "TFC114"}
 
 _TASK_KEYS = {"type", "index", "cloud", "trial", "environment"}
 
+MAX_TEXT = 2**20
+"""A longer text fits no variable, whatever it says, and is not read."""
+
 _TOP_KEYS = {"cluster", "task", "environment", "rpc_layer", "session_master", "job"}
 
 
@@ -60,6 +63,8 @@ def lint_tf_config(text: str, *, strategy: str | None = None, api: str | None = 
         strategy: What will read it: `mwms`, `ps`, `mirrored`, `one-device`. Default: not known.
         api: `estimator` if that will read it.
     """
+    if len(text) > MAX_TEXT:
+        return Linted(findings=tuple(_placed(text, scan("{}"), one) for one in _check_size(text)))
     scanned = scan(text)
     findings = syntax_findings(text, scanned)
     if "" not in scanned.unknown:

@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from clustersim.cluster.lint import Linted, lint_tf_config
+from clustersim.cluster.lint import MAX_TEXT, Linted, lint_tf_config
 from clustersim.cluster.spec import ClusterSpec, Task
 from clustersim.errors import Finding, SpecError, SpecSyntaxError, SpecTypeError
 
@@ -74,7 +74,7 @@ class TFConfig:
 
 def _refusal(text: str, linted: Linted) -> SpecError:
     # What TensorFlow's json.loads stumbles over comes first: its class is the exception's.
-    is_json = _is_json(text)
+    is_json = len(text) > MAX_TEXT or _is_json(text)
     of_text = [] if is_json else [one for one in linted.errors if one.rule in _SYNTAX]
     errors = [*of_text, *(one for one in linted.errors if one not in of_text)]
     message = str(errors[0]) + _others(errors[1:])
