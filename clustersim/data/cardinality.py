@@ -62,3 +62,10 @@ def concatenated(counts: Sequence[int]) -> int:
     if INFINITE in counts:
         return INFINITE
     return UNKNOWN if UNKNOWN in counts else sum(counts)
+
+
+def windowed(count: int, span: int, shift: int, *, drop_remainder: bool) -> int:
+    """Returns the number of windows that reach over `span` elements, `shift` apart."""
+    if count < 0:
+        return count
+    return max(0, (count - span) // shift + 1) if drop_remainder else -(-count // shift)

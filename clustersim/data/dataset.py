@@ -10,6 +10,8 @@ Source: tensorflow/python/data/ops/dataset_ops.py and neighbours, 2.21; cases `i
 
 # ruff: noqa: ARG002, ARG004, FBT001, FBT002  # TensorFlow's signatures
 
+import functools
+import os
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, islice, takewhile
 from typing import Any
@@ -23,6 +25,7 @@ from clustersim.data.elements import (
     Row,
     called,
     checked_row,
+    joined_spec,
     map_shapes,
     normalized,
     probed,
@@ -35,7 +38,7 @@ from clustersim.data.options import Options
 from clustersim.data.prefetch import Prefetch
 from clustersim.values import nest
 from clustersim.values.array_ops import constant
-from clustersim.values.dtypes import as_dtype, int64
+from clustersim.values.dtypes import as_dtype, bool_, int64
 from clustersim.values.shapes import TensorShape, TensorSpec
 from clustersim.values.tensor import Tensor, convert
 
@@ -45,6 +48,8 @@ _AUTOTUNED_PREFETCH = 2
 """What AUTOTUNE comes to for `prefetch`: one item in use, the next ones ready."""
 
 Function = Callable[..., Any]
+
+_NUM_CPUS = os.cpu_count() or 1
 
 
 class Dataset:
@@ -77,7 +82,7 @@ class Dataset:
         """Returns a dataset of one element."""
         value = normalized(tensors)
         row = tuple(nest.flatten(value))
-        return Dataset(lambda: iter([row]), spec_of(value), num_elements=1)
+        return _kind("_TensorDataset")(lambda: iter([row]), spec_of(value), num_elements=1)
 
     @staticmethod
     def from_tensor_slices(tensors: Any, name: str | None = None) -> "Dataset":
@@ -100,7 +105,9 @@ class Dataset:
                 " the same number of rows."
             )
         spec = map_shapes(spec_of(value), lambda shape: shape[1:])
-        return Dataset(lambda: flow.slices(arrays), spec, num_elements=len(arrays[0]))
+        return _kind("_TensorSliceDataset")(
+            lambda: flow.slices(arrays), spec, num_elements=len(arrays[0])
+        )
 
     @staticmethod
     def from_generator(
@@ -129,7 +136,9 @@ class Dataset:
                     lambda one, shape: TensorSpec(shape, one.dtype), spec, shapes
                 )
         given = tuple(convert(arg).numpy() for arg in args or ())
-        return Dataset(lambda: (checked_row(value, spec) for value in generator(*given)), spec)
+        return _kind("_FlatMapDataset")(
+            lambda: (checked_row(value, spec) for value in generator(*given)), spec
+        )
 
     @staticmethod
     def range(*args: int, output_type: object = int64, name: str | None = None) -> "Dataset":
@@ -140,10 +149,10 @@ class Dataset:
         """
         if not 1 <= len(args) <= 3:
             raise ValueError(f"Dataset.range takes 1 to 3 numbers, not {len(args)}.")
-        numbers = range(*(int(convert(arg)) for arg in args))
+        numbers = range(*(_whole(arg, "an argument of range") for arg in args))
         dtype = as_dtype(output_type)
         kind = dtype.as_numpy_dtype
-        return Dataset(
+        return _kind("_RangeDataset")(
             lambda: ((np.asarray(number, kind),) for number in numbers),
             TensorSpec((), dtype),
             num_elements=len(numbers),
@@ -168,7 +177,7 @@ class Dataset:
             return (tuple(chain.from_iterable(group)) for group in zip(*streams, strict=False))
 
         count = cardinality.zipped([part.num_elements for part in parts])
-        return Dataset(rows, spec, num_elements=count, options=_merged(parts))
+        return _kind("_ZipDataset")(rows, spec, num_elements=count, options=_merged(parts))
 
     # -- what it is -----------------------------------------------------------------------------
 
@@ -187,7 +196,7 @@ class Dataset:
 
     def with_options(self, options: Options, name: str | None = None) -> "Dataset":
         """Returns the same dataset with other options laid over."""
-        return self._derived(self.rows, options=self._options.merge(options))
+        return self._derived("_OptionsDataset", self.rows, options=self._options.merge(options))
 
     def __iter__(self) -> DatasetIterator:
         return DatasetIterator(self.rows(), self._element_spec)
@@ -208,6 +217,9 @@ class Dataset:
     def __repr__(self) -> str:
         return f"<{type(self).__name__} element_spec={self._element_spec!r}>"
 
+    def __str__(self) -> str:
+        return repr(self)
+
     # -- transformations ------------------------------------------------------------------------
 
     def map(
@@ -220,21 +232,39 @@ class Dataset:
         name: str | None = None,
     ) -> "Dataset":
         """Returns the results of a function of each element; a tuple is passed as arguments."""
+        if not callable(map_func):
+            raise ValueError(  # noqa: TRY004  # TensorFlow's error
+                f"map_func must be callable, not {map_func!r}."
+            )
         spec = probed(map_func, self._element_spec, _single)
         return self._derived(
-            lambda: (row_of(self._called(map_func, row)) for row in self.rows()), spec=spec
+            "_MapDataset" if num_parallel_calls is None else "_ParallelMapDataset",
+            lambda: (row_of(self._called(map_func, row)) for row in self.rows()),
+            spec=spec,
         )
 
     def filter(self, predicate: Function, name: str | None = None) -> "Dataset":
-        """Returns the elements for which the predicate holds."""
+        """Returns the elements for which the predicate holds.
+
+        Raises:
+            ValueError: It does not return one truth value.
+        """
+        self._check_predicate(predicate)
         return self._derived(
+            "_FilterDataset",
             lambda: (row for row in self.rows() if bool(self._called(predicate, row))),
             num_elements=cardinality.UNKNOWN,
         )
 
     def take_while(self, predicate: Function, name: str | None = None) -> "Dataset":
-        """Returns the elements before the first for which the predicate does not hold."""
+        """Returns the elements before the first for which the predicate does not hold.
+
+        Raises:
+            ValueError: It does not return one truth value.
+        """
+        self._check_predicate(predicate)
         return self._derived(
+            "_TakeWhileDataset",
             lambda: takewhile(lambda row: bool(self._called(predicate, row)), self.rows()),
             num_elements=cardinality.UNKNOWN,
         )
@@ -242,6 +272,7 @@ class Dataset:
     def flat_map(self, map_func: Function, name: str | None = None) -> "Dataset":
         """Returns the elements of the datasets that a function returns, one after the other."""
         return self._derived(
+            "_FlatMapDataset",
             lambda: chain.from_iterable(self._called(map_func, row).rows() for row in self.rows()),
             spec=self._inner_spec(map_func),
             num_elements=cardinality.UNKNOWN,
@@ -257,8 +288,10 @@ class Dataset:
         name: str | None = None,
     ) -> "Dataset":
         """Returns the elements of several of a function's datasets in turn, in blocks."""
-        cycle, block = cycle_length or 1, block_length or 1
+        cycle = cycle_length if cycle_length and cycle_length > 0 else _NUM_CPUS
+        block = block_length or 1
         return self._derived(
+            "_InterleaveDataset",
             lambda: flow.interleaved(
                 (self._called(map_func, row).rows() for row in self.rows()), cycle, block
             ),
@@ -284,6 +317,7 @@ class Dataset:
         size = n if is_exact else None
         count = cardinality.batched(self.num_elements, n, drop_remainder=is_exact)
         return self._derived(
+            "_BatchDataset" if num_parallel_calls is None else "_ParallelBatchDataset",
             lambda: flow.batched(self.rows(), n, drop_remainder=is_exact),
             spec=map_shapes(self._element_spec, lambda shape: TensorShape([size]) + shape),
             num_elements=count,
@@ -294,6 +328,7 @@ class Dataset:
         sizes = {leaf.shape[0] for leaf in nest.flatten(self._element_spec) if leaf.shape.rank}
         size = next(iter(sizes)) if len(sizes) == 1 else None
         return self._derived(
+            "_UnbatchDataset",
             lambda: flow.unbatched(self.rows()),
             spec=map_shapes(self._element_spec, lambda shape: shape[1:]),
             num_elements=cardinality.unbatched(self.num_elements, size),
@@ -301,9 +336,12 @@ class Dataset:
 
     def repeat(self, count: int | None = None, name: str | None = None) -> "Dataset":
         """Returns the elements `count` times; for ever for None or -1."""
-        times = None if count is None or int(count) < 0 else int(count)
+        asked = -1 if count is None else _whole(count, "count")
+        times = None if asked < 0 else asked
         total = cardinality.repeated(self.num_elements, times)
-        return self._derived(lambda: flow.repeated(self.rows, times), num_elements=total)
+        return self._derived(
+            "_RepeatDataset", lambda: flow.repeated(self.rows, times), num_elements=total
+        )
 
     def shuffle(
         self,
@@ -322,7 +360,9 @@ class Dataset:
         """
         size = _positive(buffer_size, "buffer_size")
         generators = flow.ShuffleSeeds(seed, is_new_each_time=reshuffle_each_iteration is not False)
-        return self._derived(lambda: flow.shuffled(self.rows(), size, generators.next()))
+        return self._derived(
+            "_ShuffleDataset", lambda: flow.shuffled(self.rows(), size, generators.next())
+        )
 
     def shard(self, num_shards: Any, index: Any, name: str | None = None) -> "Dataset":
         """Returns elements `index`, `index + num_shards`, ...
@@ -330,35 +370,46 @@ class Dataset:
         Raises:
             InvalidArgumentError: There is no such shard.
         """
-        n, i = int(num_shards), int(index)
+        n, i = _whole(num_shards, "num_shards"), _whole(index, "index")
         if not 0 <= i < n:
             raise errors.InvalidArgumentError(
                 f"There is no shard {i} of {n}. Give 0 <= index < num_shards."
             )
         count = cardinality.sharded(self.num_elements, n, i)
-        return self._derived(lambda: flow.every(self.rows(), n, i), num_elements=count)
+        return self._derived(
+            "_ShardDataset", lambda: flow.every(self.rows(), n, i), num_elements=count
+        )
 
     def take(self, count: Any, name: str | None = None) -> "Dataset":
         """Returns the first `count` elements; all for -1."""
-        n = int(count)
+        n = _whole(count, "count")
         if n < 0:
-            return self._derived(self.rows)
+            return self._derived("_TakeDataset", self.rows)
         total = cardinality.taken(self.num_elements, n)
-        return self._derived(lambda: islice(self.rows(), n), num_elements=total)
+        return self._derived("_TakeDataset", lambda: islice(self.rows(), n), num_elements=total)
 
     def skip(self, count: Any, name: str | None = None) -> "Dataset":
         """Returns the elements after the first `count`; none for -1."""
-        n = int(count)
+        n = _whole(count, "count")
         if n < 0:
-            return self._derived(lambda: iter(()), num_elements=0)
+            return self._derived("_SkipDataset", lambda: iter(()), num_elements=0)
         total = cardinality.skipped(self.num_elements, n)
-        return self._derived(lambda: islice(self.rows(), n, None), num_elements=total)
+        return self._derived(
+            "_SkipDataset", lambda: islice(self.rows(), n, None), num_elements=total
+        )
 
     def concatenate(self, dataset: "Dataset", name: str | None = None) -> "Dataset":
-        """Returns the elements of this dataset, then those of another."""
+        """Returns the elements of this dataset, then those of another.
+
+        Raises:
+            TypeError: Their elements differ in structure or type.
+        """
         total = cardinality.concatenated([self.num_elements, dataset.num_elements])
+        spec = joined_spec(self._element_spec, dataset.element_spec)
         return self._derived(
+            "_ConcatenateDataset",
             lambda: chain(self.rows(), dataset.rows()),
+            spec=spec,
             num_elements=total,
             options=_merged([self, dataset]),
         )
@@ -372,7 +423,7 @@ class Dataset:
                 yield (np.asarray(number, np.int64), *row)
                 number += 1
 
-        return self._derived(rows, spec=(TensorSpec((), int64), self._element_spec))
+        return self._derived("_ZipDataset", rows, spec=(TensorSpec((), int64), self._element_spec))
 
     def window(
         self,
@@ -393,6 +444,7 @@ class Dataset:
             )
 
         return self._derived(
+            "_WindowDataset",
             lambda: map(
                 as_datasets,
                 flow.windows(
@@ -400,14 +452,19 @@ class Dataset:
                 ),
             ),
             spec=nest.map_structure(DatasetSpec, self._element_spec),
-            num_elements=cardinality.UNKNOWN,
+            num_elements=cardinality.windowed(
+                self.num_elements,
+                (size - 1) * stride + 1,
+                shift or size,
+                drop_remainder=drop_remainder,
+            ),
         )
 
     def cache(self, filename: str = "", name: str | None = None) -> "Dataset":
         """Returns the same elements, remembered by the first complete pass."""
         memory: list[Row] = []
         is_full: list[bool] = []
-        return self._derived(lambda: flow.remembered(self.rows, memory, is_full))
+        return self._derived("CacheDataset", lambda: flow.remembered(self.rows, memory, is_full))
 
     def prefetch(self, buffer_size: Any, name: str | None = None) -> "Dataset":
         """Returns the same elements; a thread keeps up to `buffer_size` of them ready.
@@ -415,15 +472,15 @@ class Dataset:
         Raises:
             InvalidArgumentError: `buffer_size` is less than -1 (AUTOTUNE).
         """
-        size = int(buffer_size)
+        size = _whole(buffer_size, "buffer_size")
         if size < AUTOTUNE:
             raise errors.InvalidArgumentError(
                 f"buffer_size is {size}. Give 0 or more elements, or tf.data.AUTOTUNE."
             )
         bound = _AUTOTUNED_PREFETCH if size == AUTOTUNE else size
         if bound == 0:
-            return self._derived(self.rows)
-        return self._derived(lambda: Prefetch(self.rows, bound=bound))
+            return self._derived("_PrefetchDataset", self.rows)
+        return self._derived("_PrefetchDataset", lambda: Prefetch(self.rows, bound=bound))
 
     def apply(self, transformation_func: Callable[["Dataset"], "Dataset"]) -> "Dataset":
         """Returns what a function makes of this dataset."""
@@ -432,6 +489,7 @@ class Dataset:
     def reduce(self, initial_state: Any, reduce_func: Function, name: str | None = None) -> Any:
         """Returns the last state of `state = reduce_func(state, element)`."""
         state = nest.map_structure(convert, initial_state)
+        probed(lambda *values: reduce_func(state, _one(values)), self._element_spec, _single)
         for value in self:
             state = nest.map_structure(convert, reduce_func(state, value))
         return state
@@ -440,13 +498,14 @@ class Dataset:
 
     def _derived(
         self,
+        kind: str,
         rows: Rows,
         *,
         spec: Any = None,
         num_elements: int | None = None,
         options: Options | None = None,
     ) -> "Dataset":
-        return Dataset(
+        return _kind(kind)(
             rows,
             self._element_spec if spec is None else spec,
             num_elements=self.num_elements if num_elements is None else num_elements,
@@ -456,11 +515,42 @@ class Dataset:
     def _called(self, func: Function, row: Row) -> Any:
         return called(func, self._element_spec, row)
 
+    def _check_predicate(self, predicate: Function) -> None:
+        spec = probed(predicate, self._element_spec, _single)
+        if not isinstance(spec, TensorSpec) or spec.dtype is not bool_ or spec.shape.rank != 0:
+            raise ValueError(
+                f"The predicate must return one truth value, a bool scalar, but it returns {spec!r}."
+            )
+
     def _inner_spec(self, map_func: Function) -> Any:
         inner = probed(map_func, self._element_spec, _single)
         if not isinstance(inner, DatasetSpec):
-            raise TypeError(f"The function must return a Dataset, but it returned {inner!r}.")
+            raise AttributeError(  # noqa: TRY004  # TensorFlow's error
+                f"The function must return a Dataset, but it returned {inner!r}."
+            )
         return inner.element_spec
+
+
+@functools.cache
+def _kind(name: str) -> type[Dataset]:
+    """Returns the class of datasets that TensorFlow calls `name`; they differ in nothing else."""
+    return type(name, (Dataset,), {"__doc__": Dataset.__doc__})
+
+
+def _one(values: tuple[Any, ...]) -> Any:
+    return values[0] if len(values) == 1 else values
+
+
+def _whole(value: Any, name: str) -> int:
+    """Returns a whole number given as one, as a NumPy value or as a tensor.
+
+    Raises:
+        TypeError: It is none.
+    """
+    tensor = convert(value)
+    if not tensor.dtype.is_integer:
+        raise TypeError(f"{name} must be a whole number, not {value!r}.")
+    return int(tensor)
 
 
 def _of_rows(rows: list[Row], spec: Any) -> Dataset:
@@ -479,7 +569,7 @@ def _merged(datasets: Sequence[Dataset]) -> Options:
 
 
 def _positive(value: Any, name: str) -> int:
-    number = int(value)
+    number = _whole(value, name)
     if number < 1:
         raise errors.InvalidArgumentError(f"{name} is {number}. It must be greater than zero.")
     return number

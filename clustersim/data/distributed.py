@@ -114,10 +114,7 @@ class DistributedDataset:
     @property
     def element_spec(self) -> Any:
         """The spec of an element: per-replica, unless there is one replica in all."""
-        if self._distribution.is_single:
-            return self._replica_spec
-        count = self._distribution.layout.num_local
-        return nest.map_structure(lambda leaf: PerReplicaSpec(*[leaf] * count), self._replica_spec)
+        return _per_replica_spec(self._replica_spec, self._distribution)
 
     @property
     def cardinality(self) -> int:
@@ -151,6 +148,11 @@ class DistributedIterator(OwnedIterator):
         self._fills_up = layout.num_workers > 1 or not is_static
         self._must_agree = layout.num_workers > 1 and not is_endless
         self._steps = _steps(rounds, options, distribution)
+
+    @property
+    def element_spec(self) -> Any:
+        """The spec of an element: see `DistributedDataset`."""
+        return _per_replica_spec(self._spec, self._distribution)
 
     def __next__(self) -> Any:
         step = next(self._steps, None)
@@ -286,6 +288,13 @@ def _placed(each: Round, devices: Sequence[Device]) -> Round:
 
 def _on(leaf: Any, device: Device) -> Any:
     return Tensor(device.receive(leaf), device) if isinstance(leaf, np.ndarray) else leaf
+
+
+def _per_replica_spec(spec: Any, distribution: Distribution) -> Any:
+    if distribution.is_single:
+        return spec
+    count = distribution.layout.num_local
+    return nest.map_structure(lambda leaf: PerReplicaSpec(*[leaf] * count), spec)
 
 
 def _rebatched(shape: TensorShape, layout: Layout) -> TensorShape:

@@ -32,6 +32,13 @@ class DatasetSpec:
     element_spec: Any
 
 
+_SIZES = (2, 3, 4, 1, 6, 8)
+"""What is tried for a size that is not known, until two have worked."""
+
+_FILLERS = (1, 2)
+"""What made-up elements are filled with; the second if the first makes the function fail."""
+
+
 def normalized(value: Any) -> Any:
     """Returns a nest in which lists became host arrays and leaves are host arrays or datasets."""
     if isinstance(value, Mapping | tuple):
@@ -96,10 +103,22 @@ def probed(func: Callable[..., Any], spec: Any, dataset_of: Callable[[Any, Row],
         isinstance(leaf, TensorSpec) and leaf.shape.is_fully_defined()
         for leaf in nest.flatten(spec)
     )
-    specs = [
-        spec_of(normalized(called(func, spec, _probe(spec, size, dataset_of))))
-        for size in ((2,) if is_known else (2, 3))
-    ]
+    specs: list[Any] = []
+    failures: list[errors.InvalidArgumentError] = []
+    for size in (2,) if is_known else _SIZES:
+        for filler in _FILLERS:
+            try:
+                row = _probe(spec, size, filler, dataset_of)
+                specs.append(spec_of(normalized(called(func, spec, row))))
+                break
+            except errors.InvalidArgumentError as error:  # perhaps of this value or size only
+                failures.append(error)
+        if len(specs) == 2:
+            break
+    if not specs:
+        # While it traces, TensorFlow calls a clash of types TypeError, and one of shapes ValueError.
+        kind = TypeError if "of type" in str(failures[0]) else ValueError
+        raise kind(str(failures[0])) from failures[0]
     first, *others = specs
     return first if not others else nest.map_structure(_common_spec, first, others[0])
 
@@ -118,17 +137,39 @@ def called(func: Callable[..., Any], spec: Any, row: Row) -> Any:
         leave_device(token)
 
 
-def _probe(spec: Any, size: int, dataset_of: Callable[[Any, Row], Any]) -> Row:
-    return tuple(_probe_leaf(leaf, size, dataset_of) for leaf in nest.flatten(spec))
+def _probe(spec: Any, size: int, filler: int, dataset_of: Callable[[Any, Row], Any]) -> Row:
+    return tuple(_probe_leaf(leaf, size, filler, dataset_of) for leaf in nest.flatten(spec))
 
 
-def _probe_leaf(leaf: Any, size: int, dataset_of: Callable[[Any, Row], Any]) -> Any:
+def _probe_leaf(leaf: Any, size: int, filler: int, dataset_of: Callable[[Any, Row], Any]) -> Any:
     if isinstance(leaf, DatasetSpec):
-        return dataset_of(leaf.element_spec, _probe(leaf.element_spec, size, dataset_of))
+        return dataset_of(leaf.element_spec, _probe(leaf.element_spec, size, filler, dataset_of))
     dims = [size if dim is None else dim for dim in leaf.shape] if leaf.shape.dims else []
     if leaf.dtype is string:
         return np.full(dims, b"", dtype=object)
-    return np.ones(dims, leaf.dtype.as_numpy_dtype)
+    return np.full(dims, filler, leaf.dtype.as_numpy_dtype)
+
+
+def joined_spec(one: Any, other: Any) -> Any:
+    """Returns the spec of elements that have either spec.
+
+    Raises:
+        TypeError: They differ in structure or in a dtype.
+    """
+    try:
+        nest.assert_same_structure(one, other)
+    except (TypeError, ValueError) as error:
+        raise _incompatible(one, other) from error
+    for mine, its in zip(nest.flatten(one), nest.flatten(other), strict=True):
+        if getattr(mine, "dtype", None) is not getattr(its, "dtype", None):
+            raise _incompatible(one, other)
+    return nest.map_structure(_common_spec, one, other)
+
+
+def _incompatible(one: Any, other: Any) -> TypeError:
+    return TypeError(
+        f"Incompatible dataset elements: {one!r} and {other!r}. Give both one structure and type."
+    )
 
 
 def _common_spec(one: Any, other: Any) -> Any:

@@ -74,3 +74,6 @@ class DatasetIterator(OwnedIterator):
 
     def __next__(self) -> Any:
         return element(self._element_spec, next(self._rows))
+
+
+DatasetIterator.__name__ = "OwnedIterator"  # what it is called in TensorFlow

@@ -418,7 +418,6 @@ class Strategy:
         self, value_fn: Callable[[ValueContext], Any]
     ) -> Any:
         """Returns what `value_fn(value_context)` returns for each replica, for use in `run`."""
-        require_cross_replica(self)
         return self._extended.values_from_function(value_fn)
 
     def experimental_make_numpy_dataset(self, numpy_input: Any) -> Dataset:
@@ -461,6 +460,8 @@ def _nothing() -> Iterator[None]:
 
 
 def _sum_over(value: Any, axis: Any) -> Tensor:
+    if isinstance(value, dict):
+        raise TypeError(f"A dict cannot be reduced: {value!r}. Reduce each of its values.")
     tensor = convert(value)
     for one in axis if isinstance(axis, tuple) else (axis,):
         if not isinstance(one, int):

@@ -229,7 +229,7 @@ class ReplicatedExtended(StrategyExtended):
     def gather(self, value: Any, axis: int) -> Any:
         """Returns the replicas' tensors joined; a plain value of one process as it is."""
         if not isinstance(value, DistributedValues) and not self.is_multi_worker:
-            return value
+            return self.local_results(value)[0]
         return self._joined(self._parts(value), axis)
 
     def local_results(self, value: Any) -> tuple[Any, ...]:
@@ -318,7 +318,10 @@ class ReplicatedExtended(StrategyExtended):
                 result = fn(component, *own_args, **own_kwargs)
             # What an assignment returns is read now: the variable may change again.
             results.append(result.value() if result is component else result)
-        return regroup(results, Mirrored) if group else tuple(results)
+        regrouped = regroup(results, Mirrored)
+        if not group:
+            return nest.map_structure(self.local_results, regrouped)
+        return nest.map_structure(_only_tensors, regrouped)
 
     def aggregate(self, value: object, aggregation: VariableAggregation) -> Any:
         """Returns what each component is given: the sum, the mean, or the first replica's value."""
@@ -357,7 +360,14 @@ class ReplicatedExtended(StrategyExtended):
         options: CommunicationOptions | None = None,
     ) -> list[Tensor]:
         """Returns each leaf, given by its local parts, reduced over all replicas."""
-        sums = [_local_sum([convert(part) for part in parts]) for parts in leaves]
+        tensors = [[convert(part) for part in parts] for parts in leaves]
+        for parts in tensors:
+            if parts[0].dtype.name in {"bool", "string"}:
+                raise errors.InvalidArgumentError(
+                    f"Tensors of type {parts[0].dtype.name} cannot be reduced over replicas. Cast"
+                    " them to a number first."
+                )
+        sums = [_local_sum(parts) for parts in tensors]
         if self.is_multi_worker:
             _check_dtypes(sums)
             sums = self._cross_replica.all_reduce(sums, op, options=options)
@@ -374,8 +384,14 @@ class ReplicatedExtended(StrategyExtended):
     ) -> Tensor:
         """Returns one leaf, given by its local parts, joined over all replicas."""
         tensors = [convert(part) for part in parts]
+        if not self.is_multi_worker and tensors[0].dtype.name not in _REDUCIBLE:
+            raise TypeError(
+                f"A tensor of type {tensors[0].dtype.name} cannot be gathered. Cast it to one of"
+                f" {sorted(_REDUCIBLE)}."
+            )
         if any(tensor.ndim == 0 for tensor in tensors):
-            kind = ValueError if self.is_multi_worker else errors.InvalidArgumentError
+            is_on_host = not self.is_multi_worker and tensors[0].dtype.name == "int32"
+            kind = errors.InvalidArgumentError if is_on_host else ValueError
             raise kind("A scalar cannot be gathered: it has no axis. Reshape it to [1] first.")
         local = concat(tensors, axis)
         if not self.is_multi_worker:
@@ -403,6 +419,12 @@ def _local_sum(tensors: Sequence[Tensor]) -> Any:
 
 def _divided(total: Any, count: int) -> Any:
     return np.divide(total, count, dtype=mean_dtype(total.dtype))
+
+
+def _only_tensors(leaf: Any) -> Any:
+    """Returns a leaf of what `update` gives; as in TensorFlow, differing texts and the like get lost."""
+    is_mixed = isinstance(leaf, Mirrored) and not all(is_tensor(part) for part in leaf.values)
+    return None if is_mixed else leaf
 
 
 def _is_mirrored(value: object) -> bool:

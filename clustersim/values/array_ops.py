@@ -8,6 +8,7 @@ Source: tensorflow/python/ops/array_ops.py and framework/constant_op.py, 2.21.
 
 # ruff: noqa: A002, ARG001, FBT001, FBT002  # TensorFlow's signatures: `name`, `input`, booleans
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -39,6 +40,11 @@ def constant(
     dims = [int(dim or 0) for dim in TensorShape(shape)]
     if made.shape.num_elements() == 1:
         return broadcast_to(reshape(made, []), dims)
+    if made.shape.num_elements() != math.prod(dims):
+        raise TypeError(
+            f"A tensor of {made.shape.num_elements()} elements cannot have shape {dims}. Give as"
+            " many elements, or one that fills it."
+        )
     return reshape(made, dims)
 
 

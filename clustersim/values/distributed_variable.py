@@ -179,7 +179,7 @@ class MirroredVariable(DistributedVariable):
 
     def _write_in_replica(self, replica: scope.InReplica, change: Change, value: object) -> Any:
         if self.aggregation is VariableAggregation.NONE:
-            return change(self._nearest(), value)
+            return change(self._nearest(), value).value()
         if self.aggregation is VariableAggregation.MEAN and not self.dtype.is_floating:
             _refuse_integer_mean(self.dtype, value)
 

@@ -167,7 +167,9 @@ def _of_python(value: object) -> npt.NDArray[Any]:
     if value is None:
         raise ValueError("Attempt to convert a value (None) with an unsupported type to a tensor.")
     if isinstance(value, dict | set):
-        raise TypeError(f"A {type(value).__name__} cannot become a tensor: {value!r}.")
+        raise ValueError(  # noqa: TRY004  # TensorFlow's error
+            f"A {type(value).__name__} cannot become a tensor: {value!r}."
+        )
     try:
         array = np.asarray(value)
     except ValueError:
@@ -180,6 +182,10 @@ def _of_python(value: object) -> npt.NDArray[Any]:
             f"Attempt to convert a value ({value!r}) with an unsupported type"
             f" ({type(value).__name__}) to a Tensor."
         )
+    if array.dtype.kind in "SU" and not _is_all_text(value):
+        raise ValueError(
+            f"Text and numbers cannot be elements of one tensor: {value!r}. Give one kind."
+        )
     if array.size == 0 and array.dtype == np.float64 and not _holds_numpy(value):
         return array.astype(np.float32)
     if array.dtype == np.float64 and not _holds_numpy(value):
@@ -188,6 +194,12 @@ def _of_python(value: object) -> npt.NDArray[Any]:
         fits = array.size == 0 or (abs(array.min()) < 2**31 and array.max() < 2**31)
         return array.astype(np.int32) if fits else array
     return array
+
+
+def _is_all_text(value: object) -> bool:
+    if isinstance(value, list | tuple):
+        return all(map(_is_all_text, value))
+    return isinstance(value, str | bytes | np.ndarray)
 
 
 def _holds_numpy(value: object) -> bool:

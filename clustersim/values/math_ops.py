@@ -123,7 +123,13 @@ def matmul(
         left = left.swapaxes(-1, -2) if transpose_a else left
         return left @ (right.swapaxes(-1, -2) if transpose_b else right)
 
-    return apply(product, *same_dtype(a, b))
+    first, second = same_dtype(a, b)
+    if min(first.ndim, second.ndim) < 2:
+        raise errors.InvalidArgumentError(
+            f"matmul needs matrices, but the shapes are {first.shape} and {second.shape}. Reshape"
+            " vectors to [1, n] or [n, 1]."
+        )
+    return apply(product, first, second)
 
 
 def exp(x: object, name: str | None = None) -> Tensor:
@@ -292,6 +298,8 @@ def control_dependencies(control_inputs: object) -> AbstractContextManager[None]
 
 
 def _numeric(value: object) -> Tensor:
+    if isinstance(value, dict):
+        raise TypeError(f"A dict cannot be reduced: {value!r}. Reduce each of its values.")
     tensor = convert(value)
     if tensor.dtype is dtypes.bool_ or tensor.dtype is dtypes.string:
         raise TypeError(

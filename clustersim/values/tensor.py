@@ -237,10 +237,10 @@ class Tensor(Operators):
         return bool(self._only())
 
     def __int__(self) -> int:
-        return int(self._only())
+        return int(self._number())
 
     def __float__(self) -> float:
-        return float(self._only())
+        return float(self._number())
 
     def __complex__(self) -> complex:
         return complex(self._only())
@@ -261,6 +261,14 @@ class Tensor(Operators):
             raise TypeError("Cannot iterate over a scalar tensor.")
         return (self[i] for i in range(len(self)))
 
+    def _number(self) -> Any:
+        if self._array.size != 1:
+            raise TypeError(
+                f"Only a tensor of one element can become a number, and this one has shape"
+                f" {self.shape}. Reduce it first, for example with tf.reduce_sum."
+            )
+        return self._only()
+
     def _only(self) -> Any:
         host = self.host()
         if host.size != 1:
@@ -271,18 +279,24 @@ class Tensor(Operators):
         return host.reshape(-1)[0]
 
     def __str__(self) -> str:
-        return f"tf.Tensor({self.host()}, shape={self.shape}, dtype={self.dtype.name})"
+        text = str(self.host())
+        start = "\n" if "\n" in text else ""
+        return f"tf.Tensor({start}{text}, shape={self.shape}, dtype={self.dtype.name})"
 
     def __repr__(self) -> str:
         shown = value_text(self.host())
         return f"<tf.Tensor: shape={self.shape}, dtype={self.dtype.name}, numpy={shown}>"
 
 
+Tensor.__name__ = "EagerTensor"  # what type(x).__name__ says in TensorFlow
+
+
 def value_text(host: npt.NDArray[Any]) -> str:
     """Returns how TensorFlow prints a value inside a repr."""
     if host.ndim:
-        return repr(host)
-    return repr(host[()]) if host.dtype.kind == "O" else str(host[()])
+        text = repr(host)
+        return f"\n{text}" if "\n" in text else text
+    return repr(host[()]) if host.dtype.kind == "O" else repr(host.item())
 
 
 def is_tensor(value: object) -> bool:
@@ -346,15 +360,15 @@ def same_dtype(x: object, y: object) -> tuple[Tensor, Tensor]:
     """Returns both as tensors of one dtype: that of the first that is a tensor.
 
     Raises:
-        InvalidArgumentError: Both are tensors, of different dtypes.
-        TypeError: The other value cannot be taken as that dtype.
+        InvalidArgumentError: Both are tensors, of different dtypes, or the other value cannot be
+            taken as that dtype.
     """
     if not isinstance(x, TensorLike) and isinstance(y, TensorLike):
         second = convert(y)
-        return convert(x, second.dtype), second
+        return _taken_as(x, second.dtype), second
     first = convert(x)
     if not isinstance(y, TensorLike):
-        return first, convert(y, first.dtype)
+        return first, _taken_as(y, first.dtype)
     second = convert(y)
     if first.dtype is not second.dtype:
         raise errors.InvalidArgumentError(
@@ -362,6 +376,13 @@ def same_dtype(x: object, y: object) -> tuple[Tensor, Tensor]:
             f" {second.dtype.name}. Cast one of them, with tf.cast."
         )
     return first, second
+
+
+def _taken_as(value: object, dtype: DType) -> Tensor:
+    try:
+        return convert(value, dtype)
+    except TypeError as error:
+        raise errors.InvalidArgumentError(str(error)) from error
 
 
 def true_divide(x: NativeArray, y: NativeArray) -> NativeArray:

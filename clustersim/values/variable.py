@@ -243,7 +243,7 @@ class Variable(Operators, metaclass=_MadeByStrategy):
         return bool(self._value)
 
     def __iter__(self) -> Iterator[Tensor]:
-        raise TypeError("A Variable is not iterable. Iterate over its value().")
+        return iter(self.read_value())
 
     # -- writing --------------------------------------------------------------------------------
 

@@ -36,7 +36,6 @@ def test_what_was_read_does_not_change_with_the_variable():
         (lambda v: v.assign_add([[1.0]] * 2), ValueError),
         (lambda v: v.assign(["a", "b"]), TypeError),
         (hash, TypeError),
-        (iter, TypeError),
     ],
 )
 def test_what_does_not_fit_is_refused(write, error):
