@@ -335,6 +335,10 @@ class DeviceScope:
     def _merged(self) -> DeviceSpec | None:
         if self._device_name is None:
             return None
+        if not isinstance(self._device_name, str | LogicalDevice | DeviceSpec):
+            raise ValueError(  # noqa: TRY004  # TensorFlow's error
+                f"tf.device takes a device name, not {self._device_name!r}. Write '/cpu:0'."
+            )
         outer = _requested.get() or MACHINE.default_spec()
         return outer.make_merged_spec(as_spec(self._device_name))
 

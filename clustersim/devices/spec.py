@@ -84,6 +84,14 @@ class DeviceSpec:
         )
 
 
+def _refuse_change(_: DeviceSpec, name: str, value: object) -> None:
+    raise AttributeError(f"A DeviceSpec cannot be changed: {name} = {value!r}. Use replace().")
+
+
+# TensorFlow's error is an AttributeError by name, not dataclasses' FrozenInstanceError.
+type.__setattr__(DeviceSpec, "__setattr__", _refuse_change)
+
+
 def _read_part(part: str, spec: str, fields: dict[str, str | int | None]) -> None:
     words = part.split(":")
     name, short = words[0], words[0].upper()

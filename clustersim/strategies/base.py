@@ -25,7 +25,6 @@ from clustersim.data.distributed import (
     distribute,
     distribute_from_function,
 )
-from clustersim.events import StepFinished
 from clustersim.observe.metrics import Counters, Metrics
 from clustersim.strategies.logical_devices import LogicalDevices, Placement
 from clustersim.strategies.replica_context import ReplicaContext, ValueContext, as_reduce_op
@@ -336,11 +335,9 @@ class Strategy:
         try:
             return extended.call_for_each_replica(fn, args, kwargs)
         finally:
-            metrics.record(
-                StepFinished(
-                    duration_s=SYSTEM_CLOCK.now() - started,
-                    blocked_s=metrics.blocked_s - blocked_s,
-                )
+            metrics.step_finished(
+                duration_s=SYSTEM_CLOCK.now() - started,
+                blocked_s=metrics.blocked_s - blocked_s,
             )
 
     def reduce(self, reduce_op: ReduceOp | str, value: Any, axis: Any) -> Any:
@@ -463,6 +460,10 @@ def _sum_over(value: Any, axis: Any) -> Tensor:
     if isinstance(value, dict):
         raise TypeError(f"A dict cannot be reduced: {value!r}. Reduce each of its values.")
     tensor = convert(value)
+    if tensor.dtype.is_bool or not tensor.dtype.is_numpy_compatible:
+        raise TypeError(
+            f"A tensor of type {tensor.dtype.name} cannot be reduced. Cast it to a number first."
+        )
     for one in axis if isinstance(axis, tuple) else (axis,):
         if not isinstance(one, int):
             raise TypeError(f"axis must be a whole number or a tuple of them, not {axis!r}.")

@@ -24,7 +24,7 @@ from clustersim.collectives.schedule import ReduceOp
 from clustersim.config import Listen, TaskSettings
 from clustersim.devices import simulated
 from clustersim.errors import FailedPreconditionError
-from clustersim.events import Event
+from clustersim.events import Event, StepFinished
 from clustersim.observe.metrics import Metrics
 from clustersim.runtime import task as runtime_task
 from clustersim.runtime.task import TaskRuntime
@@ -192,6 +192,10 @@ class _ReportedMetrics(Metrics):
         """See `Metrics.record`."""
         super().record(event)
         self._reporter.record(event)
+
+    def step_finished(self, *, duration_s: float, blocked_s: float) -> None:
+        """See `Metrics.step_finished`; the supervisor hears of it as of any event."""
+        self.record(StepFinished(duration_s=duration_s, blocked_s=blocked_s))
 
 
 class _Group:

@@ -126,9 +126,11 @@ class OneDeviceExtended(StrategyExtended):
         """Returns a plain variable on the device."""
         token = enter_device(self._spec)
         try:
-            return plain_variable(recipe)
+            made = plain_variable(recipe)
         finally:
             leave_device(token)
+        made.made_by(self.container)
+        return made
 
     def update(
         self,

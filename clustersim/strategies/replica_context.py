@@ -84,6 +84,10 @@ class ReplicaContext:
             ValueError: There is no such reduction, or a leaf is no tensor.
             InvalidArgumentError: The replicas' shapes differ, or a dtype cannot be reduced.
         """
+        if not isinstance(reduce_op, ReduceOp | str):
+            raise AssertionError(  # noqa: TRY004  # TensorFlow's error
+                f"reduce_op must be a ReduceOp or its name, not {reduce_op!r}."
+            )
         op = as_reduce_op(reduce_op)
         reduced = self._strategy.extended.all_reduce_leaves(
             self, op, nest.flatten(value), options=options

@@ -77,9 +77,10 @@ class VariableRecipe:
         ):
             value = getattr(self, field)
             if not isinstance(value, kind):
+                name = kind.__name__.removesuffix("V2")
                 raise ValueError(  # noqa: TRY004  # TensorFlow's error
                     f"Invalid variable {field}: {value!r}. Give one of"
-                    f" {[f'tf.{kind.__name__}.{member.name}' for member in kind]}."
+                    f" {[f'tf.{name}.{member.name}' for member in kind]}."
                 )
         if self.trainable and self.synchronization is VariableSynchronization.ON_READ:
             raise ValueError(
@@ -205,9 +206,20 @@ class Variable(Operators, metaclass=_MadeByStrategy):
         """The variable of which this one is a component, if it is one."""
         return None if self._container is None else self._container()
 
+    @property
+    def distribute_strategy(self) -> Any:
+        """The strategy in whose scope it was made, None outside of any."""
+        return self._strategy
+
+    def made_by(self, strategy: Any) -> None:
+        """Notes in whose scope the variable was made."""
+        self._strategy = strategy
+
     def belongs_to(self, container: "Variable") -> None:
         """Makes this variable a component of another, which owns it from now on."""
         self._container = weakref.ref(container)
+
+    _strategy: Any = None
 
     # -- reading --------------------------------------------------------------------------------
 
@@ -323,6 +335,10 @@ class Variable(Operators, metaclass=_MadeByStrategy):
             f"<tf.Variable '{self.name}' shape={self.shape} dtype={self.dtype.name}, numpy={shown}>"
         )
 
+
+# What type(x).__name__ and str(member) say in TensorFlow.
+Variable.__name__ = "ResourceVariable"
+VariableAggregation.__name__ = "VariableAggregationV2"
 
 Change = Callable[[Variable, object], Variable]
 """One write to one component."""
