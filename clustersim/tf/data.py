@@ -3,6 +3,7 @@
 from clustersim.data.cardinality import INFINITE as INFINITE_CARDINALITY
 from clustersim.data.cardinality import UNKNOWN as UNKNOWN_CARDINALITY
 from clustersim.data.dataset import AUTOTUNE, Dataset
+from clustersim.data.files import TextLineDataset
 from clustersim.data.iterator import DatasetIterator as Iterator
 from clustersim.data.options import Options
 from clustersim.tf import data_experimental as experimental
@@ -14,5 +15,6 @@ __all__ = [
     "Dataset",
     "Iterator",
     "Options",
+    "TextLineDataset",
     "experimental",
 ]
