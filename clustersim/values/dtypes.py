@@ -170,6 +170,8 @@ def _of_python(value: object) -> npt.NDArray[Any]:
         raise ValueError(  # noqa: TRY004  # TensorFlow's error
             f"A {type(value).__name__} cannot become a tensor: {value!r}."
         )
+    if hasattr(value, "__dlpack__") and not hasattr(value, "__array__"):
+        return np.from_dlpack(value)
     try:
         array = np.asarray(value)
     except ValueError:

@@ -136,3 +136,20 @@ def test_functions_agree_with_numpy():
     assert reshape(range_(6), [2, -1]).shape == [2, 3]
     with pytest.raises(errors.InvalidArgumentError):
         reshape(range_(6), [4])
+
+
+def test_what_speaks_dlpack_or_array_can_become_a_tensor():
+    class Spoken:
+        def __dlpack__(self, **options):
+            return np.arange(3, dtype=np.int64).__dlpack__(**options)
+
+        def __dlpack_device__(self):
+            return np.arange(3).__dlpack_device__()
+
+    class Arrayed:
+        def __array__(self, dtype=None, copy=None):
+            return np.arange(3.0)
+
+    assert constant(Spoken()).numpy().tolist() == [0, 1, 2]
+    assert constant(Spoken()).dtype is dtypes.int64
+    assert constant(Arrayed()).dtype is dtypes.float64
