@@ -21,6 +21,7 @@ MAX_LINE_BYTES = 64 * 1024
 
 _FRAME = re.compile(r'^  File "(?P<file>.+)", line (?P<line>\d+), in (?P<function>.+)$')
 _ERROR = re.compile(r"^(?P<type>[A-Za-z_][\w.]*)(?:: (?P<message>.*))?$")
+_GROUP = re.compile(r"^  \+ Exception Group (?=Traceback)")
 _LIBRARY = re.compile(r"[/\\](?:clustersim|site-packages|lib[/\\]python3)[/\\.]|^<frozen")
 
 
@@ -137,6 +138,8 @@ class Excerpt:
 
 def excerpt(lines: Sequence[str]) -> Excerpt | None:
     """Returns the last traceback in `lines`, None if there is none."""
+    # The outer traceback of an ExceptionGroup, as if it stood alone: `  + Exception Group Traceback`.
+    lines = [_GROUP.sub("", line).removeprefix("  | ") for line in lines]
     starts = [i for i, line in enumerate(lines) if line.startswith("Traceback (most recent call")]
     if not starts:
         return None

@@ -98,3 +98,15 @@ def test_a_folder_that_was_asked_for_and_cannot_be_written_is_refused(tmp_path):
         make_run_folder(tmp_path / "file" / "below")
     assert caught.value.code == "CSE205"
     assert [one.name for one in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_group_of_exceptions_is_told_by_its_own_line(tmp_path):
+    import subprocess
+    import sys
+
+    script = tmp_path / "train.py"
+    script.write_text("def main():\n    raise ExceptionGroup('two', [ValueError('a')])\n\nmain()\n")
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
+    found = excerpt(done.stderr.splitlines())
+    assert found.error == "ExceptionGroup: two (1 sub-exception)"
+    assert found.where == "train.py:2 in main()"
