@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+import traceback
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -29,12 +30,11 @@ from clustersim.units import parse_duration
 _LOOK_S = 0.25
 """How often the main thread looks whether there is something to say."""
 
-_NOT_YET = {
-    "-f": 1, "--file": 1, "--role-cmd": 1, "--exec": 1, "--wait-for": 1, "--restart": 1,
-    "--stall-timeout": 1, "--only": 1, "--time": 0, "--devices": 1, "--gpus": 1, "--also": 1,
-    "--net": 1, "--fault": 1, "--seed": 1, "--record": 0,
-}  # fmt: skip
-"""Documented options that answer "not yet", and how many values each takes."""
+_NOT_YET = frozenset({
+    "-f", "--file", "--role-cmd", "--exec", "--wait-for", "--restart", "--stall-timeout", "--only",
+    "--time", "--devices", "--gpus", "--also", "--net", "--fault", "--seed", "--record",
+})  # fmt: skip
+"""Documented options that answer "not yet"."""
 
 
 class _Duration(click.ParamType[float]):
@@ -70,13 +70,13 @@ class _Run(click.Command):
     """Answers "not yet" for what is documented and not built."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        for arg in args:
-            if not arg.startswith("-"):
-                break  # the script: what follows is its own
-            name = arg.partition("=")[0]
-            if name in _NOT_YET:
-                fail(f"{name} is documented and not built yet. Leave it out.", "CSE102", 2)
-        return super().parse_args(ctx, args)
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            if error.option_name in _NOT_YET:
+                text = f"{error.option_name} is documented and not built yet. Leave it out."
+                fail(text, "CSE102", 2)
+            raise
 
 
 @click.command(
@@ -132,11 +132,11 @@ def command(**options: Any) -> None:
         code = _run(spec, style)
     except ClusterSimError as error:
         if style.verbosity > 1:
-            raise
+            traceback.print_exc()
         fail(error.message, error.code or "CSE901", error.exit_code)
-    except Exception as error:  # the command's outermost line: our own bug
+    except Exception as error:  # noqa: BLE001  # the command's outermost line: our own bug
         if style.verbosity > 1:
-            raise
+            traceback.print_exc()
         fail(f"{type(error).__name__}: {error} (this is our fault; -vv shows where)", "CSE901",
              EXIT_OUR_BUG)  # fmt: skip
     sys.exit(code)
@@ -197,15 +197,16 @@ def _run(spec: RunSpec, style: Style) -> int:
     ends = _Ends(run, screen)
     with ends, run:
         _say_surroundings(run, spec, screen)
-        result = _wait(run, screen)
+        result = _wait(run, screen, ends)
     if not (style.is_json or style.is_quiet) or (style.is_quiet and not result.ok):
         for line in verdict_lines(result):
             click.echo(line, err=True)
     return result.exit_code
 
 
-def _wait(run: LocalCluster, screen: Screen) -> RunResult:
+def _wait(run: LocalCluster, screen: Screen, ends: "_Ends") -> RunResult:
     while True:
+        ends.act()
         try:
             return run.wait(timeout_s=_LOOK_S)
         except TimedOut:
@@ -227,12 +228,19 @@ def _say_surroundings(run: LocalCluster, spec: RunSpec, screen: Screen) -> None:
 
 
 class _Ends:
-    """Ctrl-C once and twice, SIGTERM and SIGHUP, while a run goes on."""
+    """Ctrl-C once and twice, SIGTERM and SIGHUP, while a run goes on.
+
+    The handlers only note what came: they may interrupt this thread while it holds a lock, or while
+    it writes. `act` does what was asked for, once the run was started.
+    """
 
     def __init__(self, run: LocalCluster, screen: Screen) -> None:
         self._run = run
         self._screen = screen
         self._num_interrupts = 0
+        self._is_terminated = False
+        self._num_done = 0
+        self._has_stopped = False
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> None:
@@ -240,18 +248,28 @@ class _Ends:
             self._before[number] = signal.signal(number, self._hear)
 
     def __exit__(self, *_error: object) -> None:
+        # An impatient Ctrl-C more must not cost the verdict and the exit code, which come now.
+        is_stopped = self._num_interrupts > 0 or self._is_terminated
         for number, handler in self._before.items():
-            signal.signal(number, handler)
+            signal.signal(number, signal.SIG_IGN if is_stopped else handler)
 
     def _hear(self, number: int, _frame: FrameType | None) -> None:
         self._screen.mute()
-        if number != signal.SIGINT:
+        if number == signal.SIGINT:
+            self._num_interrupts += 1
+        else:
+            self._is_terminated = True
+
+    def act(self) -> None:
+        """Does what the signals that came since the last call ask for."""
+        if self._is_terminated and not self._has_stopped:
+            self._has_stopped = True
             self._run.stop()
-            return
-        self._num_interrupts += 1
-        if self._num_interrupts > 1:
-            self._run.kill()
-            return
-        count = len(self._run.spec.cluster.tasks())
-        click.echo(f"stopping {count} tasks (Ctrl-C again to kill)", err=True)
-        self._run.interrupt()
+        while self._num_done < self._num_interrupts:
+            self._num_done += 1
+            if self._num_done > 1:
+                self._run.kill()
+                continue
+            count = len(self._run.spec.cluster.tasks())
+            click.echo(f"stopping {count} tasks (Ctrl-C again to kill)", err=True)
+            self._run.interrupt()

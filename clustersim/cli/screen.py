@@ -56,8 +56,7 @@ class Screen:
 
     def mute(self) -> None:
         """Shows no more output of tasks: from the first Ctrl-C on it goes to the logs only."""
-        with self._lock:
-            self._is_muted = True
+        self._is_muted = True  # without the lock: a signal handler calls this
 
     def take(self, event: Mapping[str, Any]) -> None:
         """Shows one event."""
@@ -135,6 +134,11 @@ class Screen:
         prefix = self._prefix(event["task"], stream) if self._style.has_prefix else ""
         _write(stream, prefix + event["line"])
 
+    def _on_end(self, event: Mapping[str, Any]) -> None:
+        count = event["dropped_lines"]
+        if count:
+            self._say(f"note     {count} lines were not shown; the logs have them")
+
     def _prefix(self, task: str, stream: TextIO) -> str:
         width = max(map(len, self._states), default=0)
         text = f"{task:<{width}} | "
@@ -154,7 +158,11 @@ def _word(state: str) -> str:
 
 def _write(stream: TextIO, line: str) -> None:
     try:
-        stream.write(line + "\n")
+        try:
+            stream.write(line + "\n")
+        except UnicodeEncodeError:  # the terminal's encoding is poorer than the task's text
+            plain = line.encode(stream.encoding, "backslashreplace").decode(stream.encoding)
+            stream.write(plain + "\n")
         stream.flush()
     except (BrokenPipeError, ValueError):
         pass  # whoever read us is gone; the run goes on, its logs are files

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from clustersim.cluster.spec import ClusterSpec
 from clustersim.errors import StartError, TaskFailed, TimedOut
-from clustersim.launch.lifecycle import Fate, Success
+from clustersim.launch.lifecycle import Fate, Success, signal_name
 from clustersim.launch.plan import GRACE_S, START_TIMEOUT_S
 
 
@@ -169,13 +169,6 @@ class RunResult:
                 log=failed.log,
             )
         raise TimedOut(self.report(), waiting_for=self.missing)
-
-
-def signal_name(code: int | None) -> str | None:
-    """Returns `SIGKILL` for -9, None for a code that is no signal."""
-    import signal
-
-    return signal.Signals(-code).name if code is not None and code < 0 else None
 
 
 class Run(Protocol):

@@ -8,6 +8,7 @@ process, nothing of the run stays. If the supervisor dies instead, what it had s
 import contextlib
 import html
 import json
+import logging
 import os
 import signal
 import subprocess
@@ -25,6 +26,7 @@ from clustersim.engines.base import RunResult, RunSpec, TaskResult
 from clustersim.errors import (
     CODES,
     EXIT_USAGE,
+    ClusterSimError,
     NotReady,
     StartError,
     SupervisorLost,
@@ -35,6 +37,8 @@ from clustersim.launch.launcher import start_time
 from clustersim.launch.lifecycle import Fate, Run
 from clustersim.launch.logs import make_run_folder
 from clustersim.launch.plan import RunPlan
+
+_log = logging.getLogger(__name__)
 
 CLOSE_TIMEOUT_S = 20.0
 """How long leaving the with-block may take: the ladder of a stop, and some air."""
@@ -125,13 +129,15 @@ class LocalCluster:
         )
         self._started_at = SYSTEM_CLOCK.now()
         self._supervisor = subprocess.Popen(
-            [sys.executable, "-m", "clustersim.launch"],
+            # -P: a module in the user's folder must not stand in for one of ours.
+            [sys.executable, "-P", "-m", "clustersim.launch"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             start_new_session=True,
         )
-        self._write(plan.to_json())
         self._reader.start()
+        with contextlib.suppress(OSError):  # it is gone already; the reader says so
+            self._write(plan.to_json())
 
     def __enter__(self) -> Self:
         """Starts the run."""
@@ -277,15 +283,30 @@ class LocalCluster:
         """Reads events until the supervisor ends. The thread's outermost function."""
         assert self._supervisor is not None  # noqa: S101  # started before this thread
         assert self._supervisor.stdout is not None  # noqa: S101
-        with self._supervisor.stdout as stream:
-            for line in stream:
-                event = json.loads(line)
-                with self._changed:
-                    self._take(event)
-                    self._changed.notify_all()
-                self._on_event(event)
-        if not self.is_over():
-            self._lost()
+        try:
+            with self._supervisor.stdout as stream:
+                for line in stream:
+                    self._hear(line)
+        finally:  # whatever happened: nobody may wait for an end that cannot come
+            if not self.is_over():
+                self._lost()
+
+    def _hear(self, line: bytes) -> None:
+        try:
+            event = json.loads(line)
+        except ValueError:  # cut off: the supervisor was killed while it wrote
+            return
+        with self._changed:
+            self._take(event)
+            self._changed.notify_all()
+        self._hand_on(event)
+
+    def _hand_on(self, event: Event) -> None:
+        try:
+            self._on_event(event)
+        except Exception:  # noqa: BLE001  # the listener's fault, in a thread of ours
+            _log.exception("on_event raised; the run goes on without it")
+            self._on_event = _ignore
 
     def _take(self, event: Event) -> None:
         view = self._tasks.get(event.get("task", ""))
@@ -307,7 +328,7 @@ class LocalCluster:
             case "counters" if view is not None:
                 numbers = {k: v for k, v in event.items() if isinstance(v, int | float)}
                 view.counters.update(numbers)
-            case "refused":
+            case "refused" | "broken":
                 self._failure = _refusal(event)
             case "end":
                 self._end = event
@@ -386,7 +407,7 @@ def _task_result(name: str, details: Event, counters: Mapping[str, float]) -> Ta
         where=details["where"],
         source=details["source"],
         traceback=details["traceback"],
-        step=step["step"] if step else None,
+        step=step.get("step") if step else None,
         waiting=waiting.get("reason") if waiting and waiting.get("for") else None,
         counters=counters,
     )
@@ -394,6 +415,14 @@ def _task_result(name: str, details: Event, counters: Mapping[str, float]) -> Ta
 
 def _refusal(event: Event) -> Exception:
     code = event["code"]
+    if event["ev"] == "broken":
+        ours = ClusterSimError(
+            f"The supervisor failed: {event['text']}. This is our fault; its tasks were ended. -vv"
+            " shows where.",
+            code=code,
+        )
+        ours.add_note(event["traceback"])
+        return ours
     if CODES[code].exit_code == EXIT_USAGE:
         return UsageError(event["text"], code=code)
     return StartError(event["text"], code=code)

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from statistics import median
 
-from clustersim.engines.base import RunResult, TaskResult, signal_name
-from clustersim.launch.lifecycle import Fate
+from clustersim.engines.base import RunResult, TaskResult
+from clustersim.launch.lifecycle import Fate, signal_name
 from clustersim.units import format_duration
 
 _INDENT = " " * 9

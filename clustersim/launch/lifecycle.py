@@ -23,6 +23,7 @@ Stopping climbs a ladder of rungs; every rung but the last has a time until the 
 """
 
 import enum
+import signal
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -296,6 +297,16 @@ Step: TypeAlias = tuple[Run, tuple[Action, ...]]
 
 class LifecycleError(Exception):
     """An event came in a state that has no place for it: a fault of the supervisor."""
+
+
+def signal_name(code: int | None) -> str | None:
+    """Returns `SIGKILL` for -9, `signal 36` for one without a name, None for what is no signal."""
+    if code is None or code >= 0:
+        return None
+    try:
+        return signal.Signals(-code).name
+    except ValueError:  # a real-time signal
+        return f"signal {-code}"
 
 
 def step(run: Run, event: Event) -> Step:

@@ -13,13 +13,15 @@ import json
 import os
 import signal
 import sys
+import traceback
 import uuid
+from collections import deque
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
 from clustersim.clock import SYSTEM_CLOCK
 from clustersim.cluster.spec import ClusterSpec, Task
-from clustersim.errors import ClusterSimError
+from clustersim.errors import EXIT_OUR_BUG, ClusterSimError
 from clustersim.launch import launcher, lifecycle, orphans, sockets
 from clustersim.launch.launcher import Reservation, Started, Surroundings
 from clustersim.launch.lifecycle import Fate, Rung, Success
@@ -35,6 +37,9 @@ _DRAIN_S = 0.5
 
 _MAX_BEHIND_BYTES = 8 * 2**20
 """How far the launcher may be behind with reading; then log lines are dropped, and counted."""
+
+_MAX_REPORT_BYTES = 2**20
+"""A longer line on the report pipe is none of our runtime's; it is left out."""
 
 _SIGNALS = {Rung.INT: signal.SIGINT, Rung.TERM: signal.SIGTERM, Rung.KILL: signal.SIGKILL}
 
@@ -82,13 +87,15 @@ class Supervisor:
         loop.add_signal_handler(signal.SIGTERM, lambda: self._feed(_COMMANDS["terminate"]))
         if self._plan.timeout_s is not None:
             loop.call_later(self._plan.timeout_s, self._limit, Fate.TIME_LIMIT)
-        async with asyncio.TaskGroup() as group:
-            background = [group.create_task(self._commands()), group.create_task(self._poll())]
-            self._spawn_all(group)
-            await self._over.wait()
-            for one in background:
-                one.cancel()
-        await orphans.end_all(one.process.pid for one in self._started.values())
+        try:
+            async with asyncio.TaskGroup() as group:
+                background = [group.create_task(self._commands()), group.create_task(self._poll())]
+                self._spawn_all(group)
+                await self._over.wait()
+                for one in background:
+                    one.cancel()
+        finally:  # whatever went wrong in us, too
+            await orphans.end_all(one.process.pid for one in self._started.values())
         return self._end()
 
     # -- starting -------------------------------------------------------------------------------
@@ -121,9 +128,12 @@ class Supervisor:
             asyncio.create_task(self._listen(task, os.fdopen(started.report_fd, "rb"))),
         ]
         code = await _exit_of(started)
-        _, late = await asyncio.wait(readers, timeout=_DRAIN_S)
-        for one in late:
-            one.cancel()
+        await asyncio.wait(readers, timeout=_DRAIN_S)
+        for one in readers:
+            one.cancel()  # does nothing to those that are done
+        for what in await asyncio.gather(*readers, return_exceptions=True):
+            if isinstance(what, Exception):  # a full disk, say: told, and no reason to end the run
+                self._emit("message", task=str(task), text=f"Its output was cut: {what}.")
         for stream in ("stdout", "stderr"):
             self._say(task, stream, self._logs[task].finish(stream))
         self._exited(task, code)
@@ -136,9 +146,15 @@ class Supervisor:
     async def _listen(self, task: Task, pipe: object) -> None:
         """Reads a task's reports; what cannot be understood is left out."""
         async with _reader(pipe) as reader:
-            while line := await reader.readline():
-                with contextlib.suppress(ValueError, KeyError, TypeError):
-                    self._report(task, json.loads(line))
+            rest = b""
+            while data := await reader.read(_READ_BYTES):
+                *lines, rest = (rest + data).split(b"\n")
+                # Cut, not collected: what is left of a long line is no JSON either.
+                rest = rest[-_MAX_REPORT_BYTES:]
+                for line in lines:
+                    # `ClusterSimError`: a name that is no task.
+                    with contextlib.suppress(ValueError, KeyError, TypeError, ClusterSimError):
+                        self._report(task, json.loads(line))
 
     # -- what tasks report ----------------------------------------------------------------------
 
@@ -192,7 +208,7 @@ class Supervisor:
         while len(self._is_ready) < len(self._run.tasks):
             await asyncio.sleep(_LISTEN_POLL_S)
             listening = sockets.listening_ports()
-            for task in self._started:
+            for task in set(self._started) & set(self._run.live()):
                 reported = "serving" in self._reports[task]
                 if self._spec.address(task).port in listening and not reported:
                     if task in self._serves:  # seen twice, and still no word: not one of ours
@@ -225,7 +241,7 @@ class Supervisor:
     def _exited(self, task: Task, code: int) -> None:
         first = code != 0 and self._run.fate is None
         self._feed(lifecycle.Exited(task=task, code=code))
-        name = signal.Signals(-code).name if code < 0 else None
+        name = lifecycle.signal_name(code)
         state = self._run.tasks[task].state.value
         self._emit(
             "exit", task=str(task), code=code, signal=name, first=first, state=state, who="task"
@@ -313,7 +329,7 @@ class Out:
     """Stdout without blocking: what the launcher does not read yet waits here."""
 
     def __init__(self) -> None:
-        self._waiting: list[bytes] = []
+        self._waiting: deque[bytes] = deque()
         self._size_bytes = 0
         self._is_lost = False
 
@@ -339,13 +355,13 @@ class Out:
                 asyncio.get_running_loop().add_writer(1, self._resume)
                 return
             except OSError:
-                self._is_lost, self._waiting, self._size_bytes = True, [], 0
+                self._is_lost, self._waiting, self._size_bytes = True, deque(), 0
                 return
             self._size_bytes -= written
             if written < len(self._waiting[0]):
                 self._waiting[0] = self._waiting[0][written:]
             else:
-                self._waiting.pop(0)
+                self._waiting.popleft()
 
     def _resume(self) -> None:
         asyncio.get_running_loop().remove_writer(1)
@@ -380,6 +396,13 @@ async def _exit_of(started: Started) -> int:
     return await asyncio.to_thread(process.wait)
 
 
+def _innermost(error: BaseException) -> list[str]:
+    """Returns what an exception says, or what those in a group say."""
+    if isinstance(error, BaseExceptionGroup):
+        return [text for one in error.exceptions for text in _innermost(one)]
+    return [f"{type(error).__name__}: {error}"]
+
+
 async def supervise() -> int:
     """Reads the plan from stdin, and runs it."""
     os.set_blocking(sys.stdout.fileno(), False)
@@ -392,5 +415,12 @@ async def supervise() -> int:
             refused = {"v": 1, "t": 0.0, "ev": "refused", "code": error.code, "text": error.message}
             out.write(json.dumps(refused).encode() + b"\n", may_drop=False)
             return error.exit_code
+        except Exception as error:  # noqa: BLE001  # outermost line: told to who started us
+            text = "; ".join(_innermost(error))
+            shown = traceback.format_exc()
+            broken = {"v": 1, "t": 0.0, "ev": "broken", "code": "CSE901"}
+            broken |= {"text": text, "traceback": shown}
+            out.write(json.dumps(broken).encode() + b"\n", may_drop=False)
+            return EXIT_OUR_BUG
         finally:
             out.flush_blocking()

@@ -129,3 +129,15 @@ def test_every_event_is_handed_on(script):
         assert run.wait(timeout_s=20).ok
     assert (seen[0]["ev"], seen[-1]["ev"]) == ("run", "end")
     assert sum(event["ev"] == "log" for event in seen) == 2
+
+
+def test_a_listener_that_raises_does_not_hold_the_run(script, caplog):
+    def listener(_event):
+        raise RuntimeError("the listener is broken")
+
+    script.write_text("print('hello')")
+    with cs.LocalCluster(script, on_event=listener) as run:
+        assert run.wait(timeout_s=20).ok
+    assert [record.message for record in caplog.records].count(
+        "on_event raised; the run goes on without it"
+    ) == 1
