@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from clustersim.cluster.dialects import expand_counts, expand_hosts
-from clustersim.cluster.resolvers import ClusterResolver, with_layer
+from clustersim.cluster.resolvers import ClusterResolver, EnvironmentResolver, with_layer
 from clustersim.cluster.spec import WORKER, ClusterSpec
 
 _GPUS = "CUDA_VISIBLE_DEVICES"
@@ -142,7 +142,7 @@ def _num_gpus() -> int:
     return len(named.split(",")) if named else 0
 
 
-class SageMakerClusterResolver(ClusterResolver):
+class SageMakerClusterResolver(EnvironmentResolver):
     """Reads SM_HOSTS and SM_CURRENT_HOST, again at every access: each host is one worker.
 
     Args:
@@ -164,73 +164,20 @@ class SageMakerClusterResolver(ClusterResolver):
         rpc_layer: str | None = None,
         environment: str | None = None,
     ) -> None:
+        super().__init__(task_type, task_id, rpc_layer, environment)
         self._port = port
-        self._task_type = task_type
-        self._task_id = task_id
-        self.rpc_layer = rpc_layer
-        self.environment = environment
 
-    @property
-    def task_type(self) -> str | None:
-        """Always a worker, unless another was given; None if this host is not in the list."""
-        if self._task_type is not None:
-            return str(self._task_type)
-        return WORKER if self._index() is not None else None
-
-    @task_type.setter
-    def task_type(self, value: str | None) -> None:
-        self._task_type = value
-
-    @property
-    def task_id(self) -> int | None:
-        """This host's place in the sorted list; None if it is not in it."""
-        return int(self._task_id) if self._task_id is not None else self._index()
-
-    @task_id.setter
-    def task_id(self, value: int | None) -> None:
-        self._task_id = value
-
-    def cluster_spec(self) -> ClusterSpec:
-        """Returns the workers; an empty cluster if this host is not among them."""
-        if self._index() is None:
-            return ClusterSpec({})
-        return ClusterSpec({WORKER: [f"{host}:{self._port}" for host in _sagemaker_hosts()]})
-
-    def master(
-        self,
-        task_type: str | None = None,
-        task_id: int | None = None,
-        rpc_layer: str | None = None,
-    ) -> str:
-        """Returns the address of a task, '' for a cluster of one and for none."""
-        spec = self.cluster_spec()
-        if not spec.jobs or spec.num_tasks(WORKER) == 1:
-            return ""
-        job = task_type if task_type is not None else self.task_type
-        index = task_id if task_id is not None else self.task_id
-        address = spec.task_address(job or "", -1 if index is None else index)
-        return with_layer(address, rpc_layer if rpc_layer is not None else self.rpc_layer)
-
-    def num_accelerators(
-        self,
-        task_type: str | None = None,  # noqa: ARG002  # TensorFlow's signature
-        task_id: int | None = None,  # noqa: ARG002
-        config_proto: object = None,  # noqa: ARG002
-    ) -> dict[str, int]:
-        """Returns an empty count: this version has no device but the CPU."""
-        return {}
-
-    def _index(self) -> int | None:
-        hosts = _sagemaker_hosts()
+    def _load(self) -> Any:
+        for name in ("SM_CURRENT_HOST", "SM_HOSTS"):
+            if name not in os.environ:
+                raise AssertionError(f"Not a SageMaker environment: {name} is not set.")
+        hosts = sorted(json.loads(os.environ["SM_HOSTS"] or "[]"))
         current = os.environ["SM_CURRENT_HOST"]
-        return hosts.index(current) if current in hosts else None
-
-
-def _sagemaker_hosts() -> list[str]:
-    for name in ("SM_CURRENT_HOST", "SM_HOSTS"):
-        if name not in os.environ:
-            raise AssertionError(f"Not a SageMaker environment: {name} is not set.")
-    return sorted(json.loads(os.environ["SM_HOSTS"] or "[]"))
+        if current not in hosts:
+            return {}
+        workers = [f"{host}:{self._port}" for host in hosts]
+        task = {"type": WORKER, "index": hosts.index(current)}
+        return {"cluster": {WORKER: workers}, "task": task}
 
 
 class KubernetesExecutableLocation(enum.Enum):

@@ -101,34 +101,27 @@ class SimpleClusterResolver(ClusterResolver):
         return self._num_accelerators
 
 
-class TFConfigClusterResolver(ClusterResolver):
-    """Reads TF_CONFIG again at every access, and checks nothing.
+class EnvironmentResolver(ClusterResolver):
+    """Reads a TF_CONFIG, or what stands for one, again at every access, and checks nothing.
 
     Arguments that are not None win over the environment; each can also be set later.
-
-    Args:
-        task_type: This process's job.
-        task_id: Its index.
-        rpc_layer: The scheme of `master`.
-        environment: Handed back as given.
-        strict: Ours: whether a wrong TF_CONFIG raises a SpecError at access, instead of giving the
-            nonsense that TensorFlow gives (an index of -1, the type "None").
     """
 
     def __init__(
         self,
-        task_type: str | None = None,
-        task_id: int | None = None,
-        rpc_layer: str | None = None,
-        environment: str | None = None,
-        *,
-        strict: bool = False,
+        task_type: str | None,
+        task_id: int | None,
+        rpc_layer: str | None,
+        environment: str | None,
     ) -> None:
-        self._strict = strict
         self._task_type = task_type
         self._task_id = task_id
         self._rpc_layer = rpc_layer
         self.environment = environment
+
+    def _load(self) -> Any:
+        """Returns the config: something with `in`, `[]` and `get`."""
+        raise NotImplementedError
 
     @property
     def task_type(self) -> str | None:
@@ -166,13 +159,6 @@ class TFConfigClusterResolver(ClusterResolver):
     def rpc_layer(self, value: str | None) -> None:
         self._rpc_layer = value
 
-    def _load(self) -> Any:
-        if self._strict:
-            TFConfig.from_environ()
-        config = json.loads(os.environ.get(VARIABLE, "{}"))
-        # TensorFlow asks only `"cluster" in config`: a list or a string is as good as an empty one.
-        return {} if isinstance(config, list | str) else _Checked(config)
-
     def cluster_spec(self) -> ClusterSpec:
         """Returns the cluster map; an empty one when TF_CONFIG has none."""
         config = self._load()
@@ -205,6 +191,38 @@ class TFConfigClusterResolver(ClusterResolver):
         """Returns an empty count: this version has no device but the CPU."""
         self.master(task_type, task_id)  # raises for a place that is not in the cluster
         return defaultdict(int)
+
+
+class TFConfigClusterResolver(EnvironmentResolver):
+    """Reads TF_CONFIG again at every access, and checks nothing.
+
+    Args:
+        task_type: This process's job; like all that is not None, it wins over the environment.
+        task_id: Its index.
+        rpc_layer: The scheme of `master`.
+        environment: Handed back as given.
+        strict: Ours: whether a wrong TF_CONFIG raises a SpecError at access, instead of giving the
+            nonsense that TensorFlow gives (an index of -1, the type "None").
+    """
+
+    def __init__(
+        self,
+        task_type: str | None = None,
+        task_id: int | None = None,
+        rpc_layer: str | None = None,
+        environment: str | None = None,
+        *,
+        strict: bool = False,
+    ) -> None:
+        super().__init__(task_type, task_id, rpc_layer, environment)
+        self._strict = strict
+
+    def _load(self) -> Any:
+        if self._strict:
+            TFConfig.from_environ()
+        config = json.loads(os.environ.get(VARIABLE, "{}"))
+        # TensorFlow asks only `"cluster" in config`: a list or a string is as good as an empty one.
+        return {} if isinstance(config, list | str) else _Checked(config)
 
 
 class UnionResolver(ClusterResolver):
