@@ -25,6 +25,10 @@ from clustersim.wire.codec import is_abort
 _SERVICE = "clustersim.wire.v1.CollectiveService"
 _METHOD = f"/{_SERVICE}/Exchange"
 
+_FINISHED = b""
+"""The last message of a stream that was closed on purpose. Without it gRPC's end of a stream says too
+little: when a peer dies, the end of its messages may be seen before the death is."""
+
 CLOSE_TIMEOUT_S = 5.0
 """How long `close` waits for a peer to have read everything."""
 
@@ -96,15 +100,18 @@ class Exchange:
             context.abort(grpc.StatusCode.FAILED_PRECONDITION, refusal)
         rank, _ = self._members[meta["src"]]
         mailbox = self.mailbox(meta["group"])
+        is_finished = False
         try:
             for frame in frames:
-                if is_abort(frame):
+                if frame == _FINISHED:
+                    is_finished = True
+                elif is_abort(frame):
                     mailbox.note_abort(frame)
                 else:
                     mailbox.put(rank, frame)
         except Exception:  # noqa: BLE001, S110  # gRPC raises a bare Exception when the peer dies
             pass
-        if not context.is_active():
+        if not is_finished:
             mailbox.note_broke(
                 PeerBroke(
                     f"{meta['src']} died, or its connection broke.",
@@ -247,6 +254,7 @@ class _Outgoing:
         self._queue.put(frame)
 
     def finish(self) -> None:
+        self._queue.put(_FINISHED)
         self._queue.put(None)
 
     def close(self) -> None:
