@@ -190,10 +190,13 @@ class Member:
                 self._stream = self._stub.Join(self._request())
                 for response in self._stream:
                     self._hear(response)
-                self._end(None)
+                if self._was_dismissed():
+                    self._end(None)
+                else:  # the end of a stream alone is no goodbye
+                    self._lost("")
             except grpc.RpcError as error:
                 if self.is_admitted or self._is_leaving:
-                    self._lost(error)
+                    self._lost(status_text(error).lower())
                 elif error.code() is grpc.StatusCode.UNIMPLEMENTED:
                     self._end(_of_status(error, "No leader of a clustersim run", self.leader))
                 else:
@@ -251,11 +254,16 @@ class Member:
         self.members = {Task.parse(one.task): one.incarnation for one in view.members}
         self.missing = tuple(Task.parse(name) for name in view.missing)
 
-    def _lost(self, error: grpc.RpcError) -> None:
+    def _was_dismissed(self) -> bool:
+        """Returns whether the leader's stream ended in order: with its goodbye, or a refusal."""
+        with self._changed:
+            return self._has_ended or self.generation == 0 or self.leader in self._departed
+
+    def _lost(self, text: str) -> None:
+        """Takes note of the leader's death; `text` is what gRPC says of it."""
         if self._is_leaving:
             self._end(None)
             return
-        text = status_text(error).lower()
         frozen = "ping" in text or "keepalive" in text
         how = "does not answer pings" if frozen else "died, or its connection broke"
         reason = f"{self.leader}, the leader, {how}."
