@@ -4,6 +4,7 @@ import os
 import signal
 import sys
 import traceback
+from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -14,6 +15,7 @@ from clustersim.cli import fail
 from clustersim.cli.screen import Screen, Style
 from clustersim.cluster.spec import ClusterSpec
 from clustersim.cluster.tf_config import VARIABLE
+from clustersim.devices.request import parse_devices
 from clustersim.engines.base import RunResult, RunSpec
 from clustersim.engines.local import LocalCluster
 from clustersim.engines.report import verdict_lines
@@ -32,7 +34,7 @@ _LOOK_S = 0.25
 
 _NOT_YET = frozenset({
     "-f", "--file", "--role-cmd", "--exec", "--wait-for", "--restart", "--stall-timeout", "--only",
-    "--time", "--devices", "--gpus", "--also", "--net", "--fault", "--seed", "--record",
+    "--time", "--gpus", "--also", "--net", "--fault", "--seed", "--record",
 })  # fmt: skip
 """Documented options that answer "not yet"."""
 
@@ -105,6 +107,7 @@ class _Run(click.Command):
 @click.option("--log-dir", type=click.Path(path_type=Path), help="Where run folders go.")
 @click.option("--prefix/--no-prefix", default=True, help="Put `worker:1 | ` before each line.")
 @click.option("--threads", type=_Threads(), help="Threads a task.  [auto: cores / tasks]")
+@click.option("--devices", multiple=True, help="Simulated devices in each task, as gpu:2.")
 @click.option("--listen", type=click.Choice(["loopback", "own"]), default="loopback")
 @click.option("--insecure-network", is_flag=True, help="Agree to traffic without encryption.")
 @click.option("--json", "is_json", is_flag=True, help="Print the event stream, one object a line.")
@@ -174,10 +177,18 @@ def _spec(options: dict[str, Any]) -> RunSpec:
         log_dir=options["log_dir"],
         listen=options["listen"],
         insecure_network=options["insecure_network"],
+        devices=_devices(options["devices"]),
     )
     Run.of(spec.cluster.tasks(), spec.success, spec.grace_s)  # CSE103 before anything else
     spec.program()
     return spec
+
+
+def _devices(requests: Sequence[str]) -> str:
+    text = ";".join(requests)
+    if text:
+        parse_devices(text)  # refuses what tasks could not read
+    return text
 
 
 def _print_plan(spec: RunSpec) -> None:

@@ -1,7 +1,7 @@
 """The devices of this process: which exist, what they are called, and where an operation goes.
 
 A physical device is what the machine has (or is told to simulate); it is split into logical ones,
-which programs see. `device` is TensorFlow's scope; the spec it asks for is one of the four ambient
+which programs see. `device` is TensorFlow's scope; the spec it asks for is one of the ambient
 values. Names start with this process's job and task: `localhost` until a multi-worker strategy says
 otherwise with `set_local_task`.
 

@@ -47,6 +47,8 @@ class RunSpec:
 
     listen: str = "loopback"
     insecure_network: bool = False
+    devices: str = ""
+    """Simulated devices in each task, in the words of CLUSTERSIM_DEVICES."""
 
     def program(self) -> tuple[str, ...]:
         """Returns the interpreter's arguments, once the program was looked at.

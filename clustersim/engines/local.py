@@ -126,6 +126,7 @@ class LocalCluster:
             num_threads=self.spec.num_threads,
             listen=self.spec.listen,
             insecure_network=self.spec.insecure_network,
+            environ={"CLUSTERSIM_DEVICES": self.spec.devices} if self.spec.devices else {},
         )
         self._started_at = SYSTEM_CLOCK.now()
         self._supervisor = subprocess.Popen(

@@ -1,7 +1,7 @@
 """What one OS process is in its cluster: its server, its membership, its groups, its goodbye.
 
 Made once, on first need, by the strategy that the program builds; the launcher is not needed for
-it. This process's task is one of the four ambient values: `current` returns it.
+it. This process's task is one of the ambient values: `current` returns it.
 """
 
 import atexit
@@ -380,7 +380,7 @@ def ensure(spec: ClusterSpec, task: Task, settings: TaskSettings) -> TaskRuntime
     Raises:
         UnavailableError: This process already is another task, or one of another cluster.
     """
-    global _current  # noqa: PLW0603  # one of the four ambient values, set once
+    global _current  # noqa: PLW0603  # one of the ambient values, set once
     with _current_lock:
         if _current is None:
             _current = TaskRuntime(spec, task, settings)

@@ -1,4 +1,4 @@
-"""Which strategy and replica the running code is in: one of the four ambient values.
+"""Which strategy and replica the running code is in: one of the ambient values.
 
     no mode                     nobody entered a strategy; counts as replica 0 of 1
     mode without a replica      cross-replica context: code that speaks for all replicas

@@ -365,3 +365,15 @@ def test_it_works_as_process_number_1(folder):
         cwd=folder, capture_output=True, text=True, timeout=LIMIT_S, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
+
+
+def test_simulated_devices_are_given_to_every_task(folder):
+    (folder / "place.py").write_text(
+        "import clustersim.tf as tf\n"
+        "print([d.name for d in tf.config.list_logical_devices('GPU')])\n"
+    )
+    code, out, _ = run(folder, "-q", "-n", "1", "--devices", "gpu:2", "place.py")
+    assert (code, out) == (0, "['/device:GPU:0', '/device:GPU:1']\n")
+    code, _, err = run(folder, "--devices", "gpu", "--devices", "warp:9", "place.py")
+    assert code == 2
+    assert "warp" in err
