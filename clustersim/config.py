@@ -47,8 +47,9 @@ class TaskSettings:
     """CLUSTERSIM_REPORT_FD: an inherited pipe for reports to the supervisor. Default: none."""
 
     linger: bool = False
-    """CLUSTERSIM_LINGER=1: a worker that is done stays until the chief says goodbye. Default no;
-    the compose file sets it, since there the first exit ends everything."""
+    """CLUSTERSIM_LINGER=1: a worker or ps that is done stays until the chief said goodbye, and 10 s
+    more unless it is ended. Default no; the compose file sets it, since there the first exit ends
+    everything, and it must be the chief's."""
 
     has_full_traceback: bool = False
     """CLUSTERSIM_TRACEBACK=1: an exception that ends the program is shown with our own frames.

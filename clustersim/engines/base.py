@@ -4,6 +4,7 @@ A `RunSpec` is a value; an engine starts it. Knows nothing of processes.
 """
 
 import difflib
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -73,7 +74,8 @@ def _check_script(path: Path) -> None:
         hint = f"Did you mean {path.parent / guess[0]}?" if guess else "Check the path."
         raise StartError(f"No such script: {path}. {hint}", code="CSE201")
     try:
-        compile(path.read_bytes(), str(path), "exec", dont_inherit=True)
+        with warnings.catch_warnings(action="ignore"):  # each task shows the script's own
+            compile(path.read_bytes(), str(path), "exec", dont_inherit=True)
     except SyntaxError as error:
         line = (error.text or "").strip()
         raise StartError(

@@ -46,6 +46,9 @@ _LATE_SERVER_S = 3.0
 
 _LATE_LOOK_S = 0.05
 
+_LINGER_AFTER_S = 10.0
+"""How much longer a task that lingers stays after the leader's goodbye, unless it is ended."""
+
 _PACKAGE = str(Path(__file__).parents[1])
 
 _log = logging.getLogger(__name__)
@@ -255,6 +258,8 @@ class TaskRuntime:
         _log.info("%s is done; waiting for the goodbye of %s", self.task, self._member.leader)
         while not self._member.wait_ended(_SLICE_S):
             pass
+        # The leader's process must be seen to end first; then whoever sees it ends us.
+        self._clock.sleep(_LINGER_AFTER_S)
 
     def _flush_report(self, groups: Sequence[tuple[RpcTransport, Group]]) -> None:
         self.reporter.flush()

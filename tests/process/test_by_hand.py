@@ -246,3 +246,14 @@ def test_the_traceback_of_an_error_of_ours_ends_in_the_program(by_hand):
     assert "train.py" in done.err
     by_hand.start("worker:0", cluster, program, CLUSTERSIM_TRACEBACK="1")
     assert "base.py" in by_hand.wait_one("worker:0").err
+
+
+def test_a_task_that_lingers_outlives_the_leader_and_can_be_ended(by_hand):
+    cluster = by_hand.cluster(worker=2)
+    program = HEAD + "total(1.)\n"
+    by_hand.start("worker:0", cluster, program)
+    by_hand.start("worker:1", cluster, program, CLUSTERSIM_LINGER="1")
+    assert by_hand.wait_one("worker:0").code == 0
+    assert by_hand.tasks["worker:1"].poll() is None
+    by_hand.tasks["worker:1"].send_signal(signal.SIGTERM)
+    assert by_hand.wait_one("worker:1").code == -signal.SIGTERM
