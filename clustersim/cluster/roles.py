@@ -5,7 +5,15 @@ The checks and their order are those that TensorFlow's strategies make before th
 Source: tensorflow/python/distribute/multi_worker_util.py, 2.21.
 """
 
-from clustersim.cluster.spec import CHIEF, EVALUATOR, JOBS, PS, TRAINING_JOBS, ClusterSpec
+from clustersim.cluster.spec import (
+    CHIEF,
+    EVALUATOR,
+    JOBS,
+    PS,
+    TRAINING_JOBS,
+    WORKER,
+    ClusterSpec,
+)
 
 
 def validate(spec: ClusterSpec, task_type: str | None, task_id: int | None) -> None:
@@ -72,3 +80,15 @@ def id_in_cluster(spec: ClusterSpec, task_type: str, task_id: int) -> int:
     if task_type in {CHIEF, EVALUATOR}:
         return 0 if task_type == CHIEF else task_id
     return task_id + (spec.num_tasks(CHIEF) if CHIEF in spec.jobs else 0)
+
+
+def should_checkpoint(spec: ClusterSpec, task_type: str | None, task_id: int | None) -> bool:
+    """Returns whether this place saves checkpoints, as `strategy.extended.should_checkpoint`."""
+    return is_chief(spec, task_type, task_id)
+
+
+def collective_leader(spec: ClusterSpec, task_type: str | None) -> str:
+    """Returns the device name of the task that leads collectives; '' for an evaluator."""
+    if not spec or task_type == EVALUATOR:
+        return ""
+    return f"/job:{CHIEF if CHIEF in spec.jobs else WORKER}/replica:0/task:0"

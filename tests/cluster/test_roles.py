@@ -60,3 +60,11 @@ def test_what_strategies_refuse(cluster, task, says):
 
 def test_an_evaluator_need_not_be_in_the_cluster():
     roles.validate(PLAIN, "evaluator", 0)
+
+
+def test_who_leads_collectives_and_who_saves():
+    assert roles.collective_leader(CHIEF, "worker") == "/job:chief/replica:0/task:0"
+    assert roles.collective_leader(PLAIN, "worker") == "/job:worker/replica:0/task:0"
+    assert roles.collective_leader(PLAIN, "evaluator") == ""
+    assert roles.should_checkpoint(PLAIN, "worker", 0)
+    assert not roles.should_checkpoint(CHIEF, "worker", 0)
