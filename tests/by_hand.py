@@ -51,9 +51,7 @@ class ByHand:
     def start(self, name, cluster, program, *args, python=sys.executable, **environ):
         """Starts one task; `program` is a path, or the text of a script."""
         if "\n" in program:
-            path = self.folder / "train.py"
-            path.write_text(textwrap.dedent(program))
-            program = str(path)
+            program = str(self._saved(textwrap.dedent(program)))
         job, index = name.split(":")
         config = {"cluster": cluster, "task": {"type": job, "index": int(index)}}
         env = {
@@ -72,6 +70,15 @@ class ByHand:
             text=True,
         )
         return self.tasks[name]
+
+    def _saved(self, text):
+        """Returns a file with this text. It appears whole: a task that starts may be reading it."""
+        path = self.folder / "train.py"
+        if not path.exists() or path.read_text() != text:
+            fresh = path.with_suffix(".new")
+            fresh.write_text(text)
+            fresh.replace(path)
+        return path
 
     def run(self, cluster, program, *args, order=None, python=sys.executable, **environ):
         """Starts every task of the cluster and waits for all; returns what each left."""
@@ -92,7 +99,8 @@ class ByHand:
         except subprocess.TimeoutExpired:
             process.send_signal(signal.SIGABRT)  # faulthandler prints every thread's stack
             out, err = process.communicate(timeout=5)
-            raise AssertionError(f"{name} hangs:\n{out}\n{err}") from None
+            others = {one: self.tasks[one].poll() for one in self.tasks if one != name}
+            raise AssertionError(f"{name} hangs, {others}:\n{out}\n{err}") from None
         return Done(process.returncode, out, err)
 
     def close(self):
