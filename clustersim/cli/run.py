@@ -15,6 +15,7 @@ from clustersim.cli import fail
 from clustersim.cli.screen import Screen, Style
 from clustersim.cluster.spec import ClusterSpec
 from clustersim.cluster.tf_config import VARIABLE
+from clustersim.cores import usable_cores
 from clustersim.devices.request import parse_devices
 from clustersim.engines.base import RunResult, RunSpec
 from clustersim.engines.local import LocalCluster
@@ -231,7 +232,7 @@ def _say_surroundings(run: LocalCluster, spec: RunSpec, screen: Screen) -> None:
         screen.say(f"note     this folder cannot be written; logs go to {run.folder}")
     if not all(name in os.environ for name in THREAD_VARIABLES):
         tasks = len(spec.cluster.tasks())
-        cores = os.cpu_count() or 1
+        cores = usable_cores()
         limit = spec.num_threads or max(1, cores // tasks)
         screen.say(
             f"threads  {limit} for each task ({tasks} tasks share {cores} cores); --threads N"

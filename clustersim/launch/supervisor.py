@@ -21,6 +21,7 @@ from pathlib import Path
 
 from clustersim.clock import SYSTEM_CLOCK
 from clustersim.cluster.spec import ClusterSpec, Task
+from clustersim.cores import usable_cores
 from clustersim.errors import EXIT_OUR_BUG, ClusterSimError
 from clustersim.launch import launcher, lifecycle, orphans, sockets
 from clustersim.launch.launcher import Reservation, Started, Surroundings
@@ -101,9 +102,7 @@ class Supervisor:
     # -- starting -------------------------------------------------------------------------------
 
     def _spawn_all(self, group: asyncio.TaskGroup) -> None:
-        around = Surroundings(
-            plan=self._plan, cluster_id=self._cookie, num_cores=os.cpu_count() or 1
-        )
+        around = Surroundings(plan=self._plan, cluster_id=self._cookie, num_cores=usable_cores())
         for task in self._spec.tasks():
             if self._run.fate is not None:  # a neighbour failed to start, or somebody said stop
                 break
