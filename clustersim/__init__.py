@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from clustersim.cluster.spec import ClusterSpec, Task
     from clustersim.cluster.tf_config import TFConfig
     from clustersim.engines.base import RunResult, RunSpec
+    from clustersim.engines.compose import ComposeCluster
+    from clustersim.engines.compose_file import Containers
     from clustersim.engines.local import LocalCluster
     from clustersim.errors import (
         ClusterSimError,
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 __all__ = [
     "ClusterSimError",
     "ClusterSpec",
+    "ComposeCluster",
+    "Containers",
     "LocalCluster",
     "NotReady",
     "RunResult",
@@ -47,6 +51,8 @@ _HOMES = {
     "RunResult": "clustersim.engines.base",
     "RunSpec": "clustersim.engines.base",
     "LocalCluster": "clustersim.engines.local",
+    "ComposeCluster": "clustersim.engines.compose",
+    "Containers": "clustersim.engines.compose_file",
 }
 
 

@@ -44,7 +44,8 @@ class TaskSettings:
     makes one and the others learn it when they join."""
 
     report_fd: int | None = None
-    """CLUSTERSIM_REPORT_FD: an inherited pipe for reports to the supervisor. Default: none."""
+    """CLUSTERSIM_REPORT_FD: an inherited pipe for reports to the supervisor, or 2: stderr, marked.
+    Default: none."""
 
     linger: bool = False
     """CLUSTERSIM_LINGER=1: a worker or ps that is done stays until the chief said goodbye, and 10 s

@@ -80,6 +80,10 @@ CODES: Mapping[str, ErrorCode] = _table(
     ("CSE205", 69, "The run folder cannot be written.", "Give a writable one with --log-dir."),
     ("CSE206", 69, "The interpreter or program cannot be started.", "Check that it exists."),
     ("CSE207", 69, "An address cannot be bound.", "Check that the host name is this machine's."),
+    ("CSE208", 69, "No container engine answers, or it refuses.",
+     "Do what its words say; `docker info` and `docker compose version` must work."),
+    ("CSE209", 69, "The image of the tasks is not there, or lacks something.",
+     "Build it (README, docker-compose), or name another with --image."),
     # 3xx: start
     ("CSE301", 75, "Not all tasks were ready in time.",
      "Read the log of the task that is missing, or raise --start-timeout."),

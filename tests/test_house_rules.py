@@ -12,7 +12,7 @@ from tests.conftest import PACKAGE, ROOT
 
 THREADS_MAY_START_IN = {
     "data/prefetch.py",
-    "engines/local.py",
+    "engines/supervised.py",
     "runtime/member.py",
     "runtime/server.py",
     "strategies/mirrored.py",

@@ -13,13 +13,14 @@ from clustersim._version import __version__
 _COMMANDS = {
     "env": ("clustersim.cli.env", "Print TF_CONFIG for a task, or for all."),
     "explain": ("clustersim.cli.explain", "Say what TF_CONFIG means here, or what a code means."),
+    "export": ("clustersim.cli.export", "Print a cluster for another platform: docker-compose."),
     "lint": ("clustersim.cli.lint", "Say what is wrong with a TF_CONFIG."),
     "run": ("clustersim.cli.run", "Run a script in every task of a cluster, with its TF_CONFIG."),
 }
 """Where each command lives, and its line in --help: which then need not load it."""
 
 _NOT_YET = frozenset({
-    "bench", "demo", "doctor", "export", "fault", "lesson", "logs", "net",
+    "bench", "demo", "doctor", "fault", "lesson", "logs", "net",
     "predict", "reap", "replay", "status", "stop", "top", "trace", "view", "why",
 })  # fmt: skip
 """Documented names that answer "not yet"."""

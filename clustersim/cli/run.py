@@ -4,7 +4,6 @@ import os
 import signal
 import sys
 import traceback
-from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -13,22 +12,31 @@ import click
 
 from clustersim.cli import fail
 from clustersim.cli.screen import Screen, Style
-from clustersim.cluster.spec import ClusterSpec
+from clustersim.cli.spec import (
+    CONTAINER_OPTIONS,
+    Duration,
+    container_options,
+    containers,
+    program_options,
+    run_spec,
+)
 from clustersim.cluster.tf_config import VARIABLE
 from clustersim.cores import usable_cores
-from clustersim.devices.request import parse_devices
 from clustersim.engines.base import RunResult, RunSpec
+from clustersim.engines.compose import ComposeCluster
+from clustersim.engines.compose_file import in_containers
 from clustersim.engines.local import LocalCluster
 from clustersim.engines.report import verdict_lines
+from clustersim.engines.supervised import SupervisedCluster
 from clustersim.errors import (
     EXIT_OUR_BUG,
     ClusterSimError,
     TimedOut,
     UsageError,
 )
-from clustersim.launch.launcher import THREAD_VARIABLES, Reservation, place, tf_config
-from clustersim.launch.lifecycle import Run, Success
-from clustersim.units import parse_duration
+from clustersim.launch.launcher import Reservation, place
+from clustersim.launch.lifecycle import Success
+from clustersim.launch.plan import GRACE_S, THREAD_VARIABLES, tf_config
 
 _LOOK_S = 0.25
 """How often the main thread looks whether there is something to say."""
@@ -38,35 +46,6 @@ _NOT_YET = frozenset({
     "--time", "--gpus", "--also", "--net", "--fault", "--seed", "--record",
 })  # fmt: skip
 """Documented options that answer "not yet"."""
-
-
-class _Duration(click.ParamType[float]):
-    """A duration as text: 90, 500ms, 2min."""
-
-    name = "duration"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        try:
-            return parse_duration(str(value))
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
-
-
-class _Threads(click.ParamType[int | None]):
-    """`auto`, or a number from 1."""
-
-    name = "auto|N"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> int | None:
-        if value in {None, "auto"}:
-            return None
-        if not str(value).isdecimal() or int(value) < 1:
-            self.fail(f"{value!r} is neither 'auto' nor a number from 1.", param, ctx)
-        return int(value)
 
 
 class _Run(click.Command):
@@ -87,28 +66,23 @@ class _Run(click.Command):
     cls=_Run,
     context_settings={"ignore_unknown_options": False, "allow_interspersed_args": False},
 )
-@click.option("-n", "--worker", type=int, default=None, help="Workers.  [default: 2]")
-@click.option("--chief", type=int, is_flag=False, flag_value=1, default=0, help="A chief, 0 or 1.")
-@click.option("--ps", type=int, default=0, help="Parameter servers.")
+@program_options
+@container_options
 @click.option(
-    "--evaluator", type=int, is_flag=False, flag_value=1, default=0, help="An evaluator, 0 or 1."
+    "--engine",
+    type=click.Choice(["local", "compose"]),
+    default="local",
+    help="Where tasks run: processes here, or containers.",
 )
-@click.option("-m", "module", help="Run a module, as `python -m` does.")
 @click.option(
     "--success",
     type=click.Choice([one.value for one in Success]),
     default=Success.AUTO.value,
     help="Which tasks decide: with auto the chief and all workers.",
 )
-@click.option("--timeout", type=_Duration(), help="End the run after this long.")
-@click.option(
-    "--start-timeout", type=_Duration(), default=60.0, help="All tasks ready by then.  [60]"
-)
-@click.option("--grace", type=_Duration(), default=5.0, help="Time to end before a kill.  [5]")
+@click.option("--timeout", type=Duration(), help="End the run after this long.")
 @click.option("--log-dir", type=click.Path(path_type=Path), help="Where run folders go.")
 @click.option("--prefix/--no-prefix", default=True, help="Put `worker:1 | ` before each line.")
-@click.option("--threads", type=_Threads(), help="Threads a task.  [auto: cores / tasks]")
-@click.option("--devices", multiple=True, help="Simulated devices in each task, as gpu:2.")
 @click.option("--listen", type=click.Choice(["loopback", "own"]), default="loopback")
 @click.option("--insecure-network", is_flag=True, help="Agree to traffic without encryption.")
 @click.option("--json", "is_json", is_flag=True, help="Print the event stream, one object a line.")
@@ -130,10 +104,12 @@ def command(**options: Any) -> None:
     )
     try:
         spec = _spec(options)
+        screen = Screen(style)
+        run = _cluster(spec, options, screen)
         if options["dry_run"]:
-            _print_plan(spec)
+            _print_plan(spec, run)
             return
-        code = _run(spec, style)
+        code = _run(run, screen, style)
     except ClusterSimError as error:
         if style.verbosity > 1:
             traceback.print_exc()
@@ -147,68 +123,58 @@ def command(**options: Any) -> None:
 
 
 def _spec(options: dict[str, Any]) -> RunSpec:
-    counts = {job: options[job] for job in ("chief", "worker", "ps", "evaluator")}
-    if counts["worker"] is None:
-        counts["worker"] = 2
-    for job, count in counts.items():
-        most = 1 if job in {"chief", "evaluator"} else 512
-        if not 0 <= count <= most:
-            raise UsageError(f"--{job} is {count}. Give a number from 0 to {most}.")
-    if not any(counts.values()):
-        raise UsageError(
-            "The cluster is empty: --worker is 0 and nothing else is asked for. Ask for at least"
-            " one worker or a chief.",
-            code="CSE103",
-        )
-    script, args = options["script"], options["args"]
-    if options["module"] is not None and script is not None:
-        script, args = None, (script, *args)
-    if script is None and options["module"] is None:
-        raise UsageError("No script is given. Write `clustersim run train.py`.")
-    spec = RunSpec(
-        cluster=ClusterSpec(**counts),
-        script=script,
-        module=options["module"],
-        args=tuple(args),
+    spec = run_spec(
+        options,
+        grace_s=GRACE_S,
         success=Success(options["success"]),
         timeout_s=options["timeout"],
-        start_timeout_s=options["start_timeout"],
-        grace_s=options["grace"],
-        num_threads=options["threads"],
         log_dir=options["log_dir"],
         listen=options["listen"],
         insecure_network=options["insecure_network"],
-        devices=_devices(options["devices"]),
     )
-    Run.of(spec.cluster.tasks(), spec.success, spec.grace_s)  # CSE103 before anything else
+    if not spec.words():
+        raise UsageError("No script is given. Write `clustersim run train.py`.")
     spec.program()
     return spec
 
 
-def _devices(requests: Sequence[str]) -> str:
-    text = ";".join(requests)
-    if text:
-        parse_devices(text)  # refuses what tasks could not read
-    return text
+def _cluster(spec: RunSpec, options: dict[str, Any], screen: Screen) -> SupervisedCluster:
+    """Returns the run on its engine.
+
+    Raises:
+        UsageError: Something was asked for that only the other engine has.
+    """
+    if options["engine"] == "compose":
+        if options["listen"] != "loopback" or options["insecure_network"]:
+            raise UsageError(
+                "--listen and --insecure-network are for processes here; containers have a network of"
+                " their own. Leave them out with --engine compose."
+            )
+        return ComposeCluster(spec, containers=containers(options), on_event=screen.take)
+    given = [name for name in CONTAINER_OPTIONS if options[name] is not None]
+    if given:
+        raise UsageError(f"--{given[0]} is for containers. Add --engine compose, or leave it out.")
+    return LocalCluster(spec, on_event=screen.take)
 
 
-def _print_plan(spec: RunSpec) -> None:
-    """Prints what each task would be told; its ports are free now, and not held."""
+def _print_plan(spec: RunSpec, run: SupervisedCluster) -> None:
+    """Prints what each task would be told; ports of processes are free now, and not held."""
     reservation = Reservation()
     try:
-        cluster = place(spec.cluster, reservation)
+        if isinstance(run, ComposeCluster):
+            cluster = in_containers(spec.cluster)
+        else:
+            cluster = place(spec.cluster, reservation)
     finally:
         reservation.close()
     for task in cluster.tasks():
         click.echo(f"{task}  {tf_config(cluster, task).to_json()}")
 
 
-def _run(spec: RunSpec, style: Style) -> int:
-    screen = Screen(style)
-    run = LocalCluster(spec, on_event=screen.take)
+def _run(run: SupervisedCluster, screen: Screen, style: Style) -> int:
     ends = _Ends(run, screen)
     with ends, run:
-        _say_surroundings(run, spec, screen)
+        _say_surroundings(run, screen)
         result = _wait(run, screen, ends)
     if not (style.is_json or style.is_quiet) or (style.is_quiet and not result.ok):
         for line in verdict_lines(result):
@@ -216,7 +182,7 @@ def _run(spec: RunSpec, style: Style) -> int:
     return result.exit_code
 
 
-def _wait(run: LocalCluster, screen: Screen, ends: "_Ends") -> RunResult:
+def _wait(run: SupervisedCluster, screen: Screen, ends: "_Ends") -> RunResult:
     while True:
         ends.act()
         try:
@@ -225,12 +191,18 @@ def _wait(run: LocalCluster, screen: Screen, ends: "_Ends") -> RunResult:
             screen.tick()
 
 
-def _say_surroundings(run: LocalCluster, spec: RunSpec, screen: Screen) -> None:
+def _say_surroundings(run: SupervisedCluster, screen: Screen) -> None:
+    spec = run.spec
     if VARIABLE in os.environ:
         screen.say(f"note     {VARIABLE} is set here; each task gets its own instead")
     if spec.log_dir is None and run.folder.parents[1] != Path(".clustersim").absolute():
         screen.say(f"note     this folder cannot be written; logs go to {run.folder}")
-    if not all(name in os.environ for name in THREAD_VARIABLES):
+    if isinstance(run, ComposeCluster):
+        limits = run.containers
+        screen.say(
+            f"image    {limits.image}   each task: memory {limits.memory}, cpus {limits.cpus:g}"
+        )
+    elif not all(name in os.environ for name in THREAD_VARIABLES):
         tasks = len(spec.cluster.tasks())
         cores = usable_cores()
         limit = spec.num_threads or max(1, cores // tasks)
@@ -246,7 +218,7 @@ class _Ends:
     it writes. `act` does what was asked for, once the run was started.
     """
 
-    def __init__(self, run: LocalCluster, screen: Screen) -> None:
+    def __init__(self, run: SupervisedCluster, screen: Screen) -> None:
         self._run = run
         self._screen = screen
         self._num_interrupts = 0

@@ -9,7 +9,8 @@ def owner_text(port: int) -> str:
         for found in psutil.net_connections(kind="tcp"):
             is_it = isinstance(found.laddr, tuple) and found.laddr[1:2] == (port,)
             if is_it and found.status == psutil.CONN_LISTEN and found.pid:
-                command = " ".join(psutil.Process(found.pid).cmdline())[:80]
+                words = " ".join(psutil.Process(found.pid).cmdline()).split()
+                command = " ".join(words)[:80]
                 return f" by process {found.pid} ({command})"
     except psutil.Error:
         pass  # another user's, or gone by now

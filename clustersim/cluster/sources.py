@@ -59,6 +59,23 @@ def spec_from_toml(path: Path, text: str) -> ClusterSpec:
     Raises:
         UsageError: It is no TOML, or has no such table.
     """
+    return with_ports(_unplaced(path, text))
+
+
+def read_counts(path: Path) -> ClusterSpec:
+    """Returns the cluster of a cluster.toml, without addresses where it gives counts.
+
+    Raises:
+        UsageError: The file cannot be read, is no TOML, or has no table [cluster].
+    """
+    try:
+        text = path.read_text(errors="replace")
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}. Check the path.") from None
+    return _unplaced(path, text)
+
+
+def _unplaced(path: Path, text: str) -> ClusterSpec:
     try:
         value = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -72,7 +89,7 @@ def spec_from_toml(path: Path, text: str) -> ClusterSpec:
         for job, tasks in cluster.items()
     }
     try:
-        return with_ports(ClusterSpec(jobs))
+        return ClusterSpec(jobs)
     except (TypeError, ValueError) as error:
         raise UsageError(f"{path}: {error} Give each job a count or a list.") from None
 

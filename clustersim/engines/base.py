@@ -51,18 +51,31 @@ class RunSpec:
     devices: str = ""
     """Simulated devices in each task, in the words of CLUSTERSIM_DEVICES."""
 
+    environ: Mapping[str, str] = field(default_factory=dict)
+    """Set in every task, over what it would have else."""
+
+    def task_environ(self) -> dict[str, str]:
+        """Returns what is set in every task because of this specification."""
+        devices = {"CLUSTERSIM_DEVICES": self.devices} if self.devices else {}
+        return {**devices, **self.environ}
+
+    def words(self) -> tuple[str, ...]:
+        """Returns the interpreter's arguments; none if neither script nor module is given."""
+        if self.module is not None:
+            return ("-m", self.module, *self.args)
+        return () if self.script is None else (self.script, *self.args)
+
     def program(self) -> tuple[str, ...]:
         """Returns the interpreter's arguments, once the program was looked at.
 
         Raises:
             StartError: There is no such script, or Python cannot read it (CSE201).
         """
-        if self.module is not None:
-            return ("-m", self.module, *self.args)
-        if self.script is None:
+        if self.script is not None and self.module is None:
+            _check_script(Path(self.script))
+        elif self.module is None:
             raise StartError("No script is given. Name one, or a module with -m.", code="CSE201")
-        _check_script(Path(self.script))
-        return (self.script, *self.args)
+        return self.words()
 
 
 def _check_script(path: Path) -> None:
@@ -176,7 +189,11 @@ class RunResult:
 
 
 class Run(Protocol):
-    """A run that was started. Thread-safe."""
+    """A run that was started, on whatever engine. Thread-safe."""
+
+    def states(self) -> dict[str, str]:
+        """Returns the state of every task: pending, starting, ready, stopping or how it ended."""
+        ...
 
     def wait(self, timeout_s: float | None = None) -> RunResult:
         """Waits for the end; raises TimedOut if it does not come in time."""

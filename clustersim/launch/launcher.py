@@ -1,37 +1,36 @@
 """Starts one task: its port, its TF_CONFIG, its environment, its process.
 
-It prepares and starts; it does not watch (the supervisor does), and decides nothing.
+It prepares and starts; it does not watch (the supervisor does), and decides nothing. `Launcher` is
+what the supervisor asks of whatever starts tasks; `ProcessLauncher` starts them as processes of this
+machine, `launch.containers` in containers.
 """
 
+import contextlib
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping
+import uuid
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from clustersim.cluster.ports import owner_text
-from clustersim.cluster.spec import EVALUATOR, PS, UNASSIGNED, Address, ClusterSpec, Task
-from clustersim.cluster.tf_config import VARIABLE, TFConfig
+from clustersim.cluster.spec import PS, UNASSIGNED, Address, ClusterSpec, Task
+from clustersim.cluster.tf_config import VARIABLE
+from clustersim.cores import usable_cores
 from clustersim.errors import StartError
-from clustersim.launch.plan import RunPlan
+from clustersim.launch import sockets
+from clustersim.launch.plan import THREAD_VARIABLES, RunPlan, tf_config
 
 _CHILD = str(Path(__file__).with_name("child.py"))
 
 _MAX_ENVIRON_BYTES = 128 * 1024 - 1024
 """One environment string holds 131,071 bytes on Linux; more fails with a message about nothing."""
-
-THREAD_VARIABLES = (
-    "OMP_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "TF_NUM_INTRAOP_THREADS",
-    "TF_NUM_INTEROP_THREADS",
-)
-
 
 _LOCAL = {
     "localhost": ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")),
@@ -136,12 +135,6 @@ def place(spec: ClusterSpec, reservation: Reservation) -> ClusterSpec:
     return spec.with_addresses(chosen)
 
 
-def tf_config(spec: ClusterSpec, task: Task) -> TFConfig:
-    """Returns what one task is told. Only the evaluator's own map lists it: nobody dials it."""
-    seen = spec if task.type == EVALUATOR else spec.without(EVALUATOR)
-    return TFConfig(cluster=seen, task=task)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
     """What the environment of every task of a run shares."""
@@ -200,11 +193,114 @@ class Started:
     """One task's process, and the reading ends of what it writes."""
 
     process: subprocess.Popen[bytes]
-    report_fd: int
+    report_fd: int | None
+    """None: its reports come on its stderr, as records (`launch.records`)."""
 
 
-def start(command: tuple[str, ...], env: dict[str, str]) -> Started:
-    """Starts a task: own process group, no stdin, output and reports on pipes.
+class Launcher(Protocol):
+    """What the supervisor asks of whatever starts tasks."""
+
+    spec: ClusterSpec
+    """The cluster with the addresses that tasks are told."""
+
+    poll_s: float
+    """How often it is worth asking `listening`."""
+
+    async def prepare(self) -> None:
+        """Does what must be done before the first task can start.
+
+        Raises:
+            StartError: Nothing can be started here.
+        """
+        ...
+
+    def start(self, task: Task) -> Started:
+        """Starts a task.
+
+        Raises:
+            StartError: It cannot be started.
+        """
+        ...
+
+    def send_signal(self, task: Task, number: signal.Signals) -> None:
+        """Sends a signal to a task that was started, or does nothing if it has ended."""
+        ...
+
+    def exit_code(self, code: int) -> int:
+        """Returns a task's exit code from that of its process: negative for a signal."""
+        ...
+
+    async def why(self, task: Task, code: int) -> str:
+        """Returns what is known of an end beyond its exit code, in a sentence; else nothing."""
+        ...
+
+    async def listening(self, tasks: Collection[Task]) -> Collection[Task]:
+        """Returns those of `tasks` at whose address something listens."""
+        ...
+
+    async def close(self) -> str:
+        """Ends what is left and gives back what is held; returns what could not be, if anything."""
+        ...
+
+
+class ProcessLauncher:
+    """Starts tasks as processes of this machine.
+
+    Raises:
+        StartError: An address is taken or none of this machine's.
+    """
+
+    poll_s = 0.2
+
+    def __init__(self, plan: RunPlan) -> None:
+        self._reservation = Reservation()
+        self.spec = place(ClusterSpec(plan.cluster), self._reservation)
+        self._plan = plan
+        self._around = Surroundings(
+            plan=plan, cluster_id=uuid.uuid4().hex, num_cores=usable_cores()
+        )
+        self._started: dict[Task, Started] = {}
+
+    async def prepare(self) -> None:
+        """See `Launcher`: nothing is needed."""
+
+    def start(self, task: Task) -> Started:
+        """See `Launcher.start`."""
+        env = environment(self.spec, task, self._around, os.environ)
+        started = self._started[task] = start(self._plan.command, env)
+        return started
+
+    def send_signal(self, task: Task, number: signal.Signals) -> None:
+        """Sends it to the task's process group."""
+        process = self._started[task].process
+        if process.returncode is not None:
+            return
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
+            if number is signal.SIGTERM:
+                os.killpg(process.pid, signal.SIGCONT)  # a stopped process would not hear it
+
+    def exit_code(self, code: int) -> int:
+        """See `Launcher.exit_code`."""
+        return code
+
+    async def why(self, task: Task, code: int) -> str:  # noqa: ARG002  # the protocol's signature
+        """See `Launcher.why`: the code says it all."""
+        return ""
+
+    async def listening(self, tasks: Collection[Task]) -> Collection[Task]:
+        """See `Launcher.listening`."""
+        ports = sockets.listening_ports()
+        return [task for task in tasks if self.spec.address(task).port in ports]
+
+    async def close(self) -> str:
+        """Lets go of the ports."""
+        self._reservation.close()
+        return ""
+
+
+def start(command: Sequence[str], env: Mapping[str, str], *, has_pipe: bool = True) -> Started:
+    """Starts a task: own process group, no stdin, output on pipes, reports on another if `has_pipe`.
 
     `child.py` runs first: it ties the task's life to this process, then becomes `command`. Must be
     called from a thread that lives as long as the tasks: the tie is to the thread.
@@ -212,8 +308,9 @@ def start(command: tuple[str, ...], env: dict[str, str]) -> Started:
     Raises:
         StartError: The interpreter cannot be started (CSE206).
     """
-    reading, writing = os.pipe()
-    env = {**env, "CLUSTERSIM_REPORT_FD": str(writing)}
+    reading, writing = os.pipe() if has_pipe else (None, None)
+    if writing is not None:
+        env = {**env, "CLUSTERSIM_REPORT_FD": str(writing)}
     child = [sys.executable, "-I", "-S", _CHILD, str(os.getpid()), *command]
     try:
         process = subprocess.Popen(
@@ -222,14 +319,16 @@ def start(command: tuple[str, ...], env: dict[str, str]) -> Started:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            pass_fds=(writing,),
+            pass_fds=() if writing is None else (writing,),
             process_group=0,
         )
     except OSError as error:
-        os.close(reading)
+        if reading is not None:
+            os.close(reading)
         raise StartError(f"{command[0]} cannot be started: {error}.", code="CSE206") from error
     finally:
-        os.close(writing)
+        if writing is not None:
+            os.close(writing)
     return Started(process=process, report_fd=reading)
 
 

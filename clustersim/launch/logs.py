@@ -14,6 +14,7 @@ from pathlib import Path
 
 from clustersim.cluster.spec import Task
 from clustersim.errors import StartError
+from clustersim.launch.plan import service_name
 
 TAIL_LINES = 50
 MAX_LINE_BYTES = 64 * 1024
@@ -81,7 +82,7 @@ def _numbered(runs: Path) -> tuple[Path, str]:
 
 def log_path(folder: Path, task: Task) -> Path:
     """Returns where a task's log goes: `worker-1.log`."""
-    return folder / f"{task.type}-{task.index}.log"
+    return folder / f"{service_name(task)}.log"
 
 
 class TaskLog:

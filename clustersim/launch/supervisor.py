@@ -14,25 +14,22 @@ import os
 import signal
 import sys
 import traceback
-import uuid
 from collections import deque
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
 from clustersim.clock import SYSTEM_CLOCK
-from clustersim.cluster.spec import ClusterSpec, Task
-from clustersim.cores import usable_cores
+from clustersim.cluster.spec import Task
 from clustersim.errors import EXIT_OUR_BUG, ClusterSimError
-from clustersim.launch import launcher, lifecycle, orphans, sockets
-from clustersim.launch.launcher import Reservation, Started, Surroundings
+from clustersim.launch import launcher, lifecycle, orphans
+from clustersim.launch.containers import ContainerLauncher
+from clustersim.launch.launcher import Launcher, ProcessLauncher, Started
 from clustersim.launch.lifecycle import Fate, Rung, Success
 from clustersim.launch.logs import TaskLog, excerpt, log_path
 from clustersim.launch.plan import RunPlan
+from clustersim.launch.records import RecordSieve
 
 _READ_BYTES = 64 * 1024
-_LISTEN_POLL_S = 0.2
-"""How often we look whether a task that does not report listens: nothing tells us."""
-
 _DRAIN_S = 0.5
 """How long a pipe may stay open after its task ended: a grandchild may hold it."""
 
@@ -62,11 +59,10 @@ class Supervisor:
         self._folder = Path(plan.folder)
         self._lifeline = lifeline
         self._started_at = SYSTEM_CLOCK.now()
-        self._reservation = Reservation()
-        self._spec = launcher.place(ClusterSpec(plan.cluster), self._reservation)
+        self._launcher = _launcher_of(plan)
+        self._spec = self._launcher.spec
         tasks = self._spec.tasks()
         self._run = lifecycle.Run.of(tasks, Success(plan.success), plan.grace_s)
-        self._cookie = uuid.uuid4().hex
         self._started: dict[Task, Started] = {}
         self._logs = {task: TaskLog(log_path(self._folder, task)) for task in tasks}
         self._reports: dict[Task, dict[str, object]] = {task: {} for task in tasks}
@@ -74,10 +70,15 @@ class Supervisor:
         self._is_ready: set[Task] = set()
         self._start_limit: asyncio.TimerHandle | None = None
         self._over = asyncio.Event()
+        self._refusal: ClusterSimError | None = None
         self._num_dropped = 0
 
     async def run(self) -> int:
-        """Runs the plan; returns the exit code of the run."""
+        """Runs the plan; returns the exit code of the run.
+
+        Raises:
+            StartError: Nothing can be started here.
+        """
         loop = asyncio.get_running_loop()
         self._emit(
             "run",
@@ -91,24 +92,36 @@ class Supervisor:
         try:
             async with asyncio.TaskGroup() as group:
                 background = [group.create_task(self._commands()), group.create_task(self._poll())]
+                await self._prepare()
                 self._spawn_all(group)
                 await self._over.wait()
                 for one in background:
                     one.cancel()
         finally:  # whatever went wrong in us, too
             await orphans.end_all(one.process.pid for one in self._started.values())
+            left = await self._launcher.close()
+        if left:
+            self._emit("message", task="engine", text=left)
+        if self._refusal is not None:
+            raise self._refusal
         return self._end()
 
     # -- starting -------------------------------------------------------------------------------
 
+    async def _prepare(self) -> None:
+        """Makes ready what tasks need; what goes wrong ends the run before it began."""
+        try:
+            await self._launcher.prepare()
+        except ClusterSimError as error:
+            self._refusal = error
+            self._feed(_COMMANDS["terminate"])
+
     def _spawn_all(self, group: asyncio.TaskGroup) -> None:
-        around = Surroundings(plan=self._plan, cluster_id=self._cookie, num_cores=usable_cores())
         for task in self._spec.tasks():
             if self._run.fate is not None:  # a neighbour failed to start, or somebody said stop
                 break
             try:
-                env = launcher.environment(self._spec, task, around, os.environ)
-                started = launcher.start(self._plan.command, env)
+                started = self._launcher.start(task)
             except ClusterSimError as error:
                 self._emit("message", task=str(task), text=str(error))
                 self._feed(lifecycle.Exited(task=task, code=error.exit_code))
@@ -121,11 +134,13 @@ class Supervisor:
 
     async def _follow(self, task: Task, started: Started) -> None:
         """Reads all that a task says until it ends, then a moment longer."""
-        readers = [
-            asyncio.create_task(self._drain(task, "stdout", started.process.stdout)),
-            asyncio.create_task(self._drain(task, "stderr", started.process.stderr)),
-            asyncio.create_task(self._listen(task, os.fdopen(started.report_fd, "rb"))),
-        ]
+        readers = [asyncio.create_task(self._drain(task, "stdout", started.process.stdout))]
+        if started.report_fd is None:
+            readers.append(asyncio.create_task(self._sift(task, started.process.stderr)))
+        else:
+            readers.append(asyncio.create_task(self._drain(task, "stderr", started.process.stderr)))
+            reports = os.fdopen(started.report_fd, "rb")
+            readers.append(asyncio.create_task(self._listen(task, reports)))
         code = await _exit_of(started)
         await asyncio.wait(readers, timeout=_DRAIN_S)
         for one in readers:
@@ -135,6 +150,10 @@ class Supervisor:
                 self._emit("message", task=str(task), text=f"Its output was cut: {what}.")
         for stream in ("stdout", "stderr"):
             self._say(task, stream, self._logs[task].finish(stream))
+        code = self._launcher.exit_code(code)
+        why = await self._launcher.why(task, code)
+        if why:
+            self._emit("message", task=str(task), text=why)
         self._exited(task, code)
 
     async def _drain(self, task: Task, stream: str, pipe: object) -> None:
@@ -142,8 +161,19 @@ class Supervisor:
             while data := await reader.read(_READ_BYTES):
                 self._say(task, stream, self._logs[task].feed(stream, data))
 
+    async def _sift(self, task: Task, pipe: object) -> None:
+        """Reads a stderr that carries reports between what the program itself says there."""
+        sieve = RecordSieve()
+        async with _reader(pipe) as reader:
+            while data := await reader.read(_READ_BYTES):
+                text, records = sieve.feed(data)
+                self._say(task, "stderr", self._logs[task].feed("stderr", text))
+                for record in records:
+                    self._hear(task, record)
+        self._say(task, "stderr", self._logs[task].feed("stderr", sieve.rest()))
+
     async def _listen(self, task: Task, pipe: object) -> None:
-        """Reads a task's reports; what cannot be understood is left out."""
+        """Reads a task's reports."""
         async with _reader(pipe) as reader:
             rest = b""
             while data := await reader.read(_READ_BYTES):
@@ -151,9 +181,13 @@ class Supervisor:
                 # Cut, not collected: what is left of a long line is no JSON either.
                 rest = rest[-_MAX_REPORT_BYTES:]
                 for line in lines:
-                    # `ClusterSimError`: a name that is no task.
-                    with contextlib.suppress(ValueError, KeyError, TypeError, ClusterSimError):
-                        self._report(task, json.loads(line))
+                    self._hear(task, line)
+
+    def _hear(self, task: Task, line: bytes) -> None:
+        """Takes one report; what cannot be understood is left out."""
+        # `ClusterSimError`: a name that is no task.
+        with contextlib.suppress(ValueError, KeyError, TypeError, ClusterSimError):
+            self._report(task, json.loads(line))
 
     # -- what tasks report ----------------------------------------------------------------------
 
@@ -203,16 +237,18 @@ class Supervisor:
             self._limit(Fate.START_LIMIT)
 
     async def _poll(self) -> None:
-        """Looks for listening ports while not all tasks have said that they are ready."""
+        """Looks who listens while not all tasks have said that they are ready."""
         while len(self._is_ready) < len(self._run.tasks):
-            await asyncio.sleep(_LISTEN_POLL_S)
-            listening = sockets.listening_ports()
-            for task in set(self._started) & set(self._run.live()):
-                reported = "serving" in self._reports[task]
-                if self._spec.address(task).port in listening and not reported:
-                    if task in self._serves:  # seen twice, and still no word: not one of ours
-                        self._ready(task)
-                    self._serving(task)
+            await asyncio.sleep(self._launcher.poll_s)
+            silent = [
+                task
+                for task in set(self._started) & set(self._run.live())
+                if "serving" not in self._reports[task] and task not in self._is_ready
+            ]
+            for task in await self._launcher.listening(silent) if silent else ():
+                if task in self._serves:  # seen twice, and still no word: not one of ours
+                    self._ready(task)
+                self._serving(task)
 
     # -- what the launcher says -----------------------------------------------------------------
 
@@ -226,9 +262,9 @@ class Supervisor:
 
     def _obey(self, command: Mapping[str, str]) -> None:
         if "task" in command:
-            started = self._started[Task.parse(command["task"])]
-            if started.process.returncode is None:
-                os.killpg(started.process.pid, _TASK_SIGNALS[command["do"]])
+            task = Task.parse(command["task"])
+            if task in self._started:
+                self._launcher.send_signal(task, _TASK_SIGNALS[command["do"]])
         else:
             self._feed(_COMMANDS[command["do"]])
 
@@ -263,17 +299,12 @@ class Supervisor:
                 self._over.set()
 
     def _signal(self, task: Task, number: signal.Signals) -> None:
-        process = self._started[task].process
-        if process.returncode is not None:
+        if self._started[task].process.returncode is not None:
             return
         self._emit("state", task=str(task), state="stopping", signal=number.name)
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, number)
-            if number is signal.SIGTERM:
-                os.killpg(process.pid, signal.SIGCONT)  # a stopped process would not hear it
+        self._launcher.send_signal(task, number)
 
     def _end(self) -> int:
-        self._reservation.close()
         for log in self._logs.values():
             log.close()
         verdict = lifecycle.verdict(self._run)
@@ -400,6 +431,10 @@ def _innermost(error: BaseException) -> list[str]:
     if isinstance(error, BaseExceptionGroup):
         return [text for one in error.exceptions for text in _innermost(one)]
     return [f"{type(error).__name__}: {error}"]
+
+
+def _launcher_of(plan: RunPlan) -> Launcher:
+    return ProcessLauncher(plan) if plan.containers is None else ContainerLauncher(plan)
 
 
 async def supervise() -> int:

@@ -3,6 +3,9 @@
 Without `CLUSTERSIM_REPORT_FD` (a task started by hand) every call is a no-op, and nothing but the
 report is lost. A supervisor that is gone or does not read never stops the task: lines are dropped.
 
+In a container the fd is 2: stderr, where each line begins with RS, so that `launch.records` can tell
+it from what the program writes there.
+
     {"ev":"serving","address":"localhost:41002"}
     {"ev":"waiting","for":["worker:1"],"reason":"nothing listens at localhost:41003"}
     {"ev":"joined","generation":1,"replicas":2}
@@ -16,6 +19,11 @@ report is lost. A supervisor that is gone or does not read never stops the task:
 import json
 import os
 
+RECORD_MARK = b"\x1e"
+"""RS, the character that begins a record of a JSON text sequence (RFC 7464)."""
+
+_STDERR = 2
+
 _MAX_TEXT = 1000
 """Keeps a line below PIPE_BUF (4096), so that it is written whole or not at all."""
 
@@ -25,7 +33,8 @@ class Report:
 
     def __init__(self, fd: int | None) -> None:
         self._fd = fd
-        if fd is not None:
+        self._mark = RECORD_MARK if fd == _STDERR else b""
+        if fd is not None and fd != _STDERR:
             os.set_inheritable(fd, False)  # the program's own children must not keep it open
             os.set_blocking(fd, False)
 
@@ -40,7 +49,8 @@ class Report:
             return
         short = {k: v[:_MAX_TEXT] if isinstance(v, str) else v for k, v in fields.items()}
         try:
-            os.write(self._fd, json.dumps({"ev": ev, **short}).encode() + b"\n")
+            line = json.dumps({"ev": ev, **short}).encode() + b"\n"
+            os.write(self._fd, self._mark + line)
         except BlockingIOError:
             pass  # the supervisor is behind: it can do without this line
         except OSError:

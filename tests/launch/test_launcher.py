@@ -7,8 +7,8 @@ import pytest
 
 from clustersim.cluster.spec import ClusterSpec, Task
 from clustersim.errors import StartError
-from clustersim.launch.launcher import Reservation, Surroundings, environment, place, tf_config
-from clustersim.launch.plan import RunPlan
+from clustersim.launch.launcher import Reservation, Surroundings, environment, place
+from clustersim.launch.plan import RunPlan, tf_config
 from clustersim.launch.sockets import listening_ports
 
 SPEC = ClusterSpec({"worker": ["localhost:1", "localhost:2"], "ps": ["localhost:3"]})

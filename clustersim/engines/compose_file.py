@@ -1,0 +1,231 @@
+"""A cluster as the text of a docker-compose file, one service for each task.
+
+The services differ in TF_CONFIG alone. The text reads the same in Compose v2 and in docker-compose
+1.29, which refuses the newer words (`name`, `include`, `develop`, `configs`).
+"""
+
+import ipaddress
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from clustersim.cluster.spec import UNASSIGNED, ClusterSpec, Task
+from clustersim.engines.base import RunSpec
+from clustersim.errors import UsageError
+from clustersim.launch.plan import THREAD_VARIABLES, service_name, tf_config
+
+IMAGE = "clustersim:local"
+"""What the project's own docker-compose.yml builds."""
+
+PORT = 2222
+"""Every task's: each container has an address of its own."""
+
+WORK_DIR = "/work"
+"""Where the folder with the program appears in a container."""
+
+_MEMORY = re.compile(r"[1-9][0-9]*[bkmg]?", re.IGNORECASE)
+_LEAST_MEMORY_BYTES = 64 * 2**20
+"""Below this Python, NumPy and gRPC do not even start."""
+
+_UNIT_BYTES = {"b": 1, "k": 2**10, "m": 2**20, "g": 2**30}
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+_HEALTH = "import socket; socket.create_connection((socket.gethostname(), %d), 2).close()"
+"""A bare connect: importing gRPC for this would cost half a second of CPU every time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Containers:
+    """What containers are given beyond a `RunSpec`.
+
+    Raises:
+        UsageError: A limit, port, user or subnet that no engine would take.
+    """
+
+    image: str = IMAGE
+    """Has python3, clustersim or TensorFlow, and what the program imports."""
+
+    memory: str = "512m"
+    """For each task, in Docker's words: bytes, or with b, k, m or g."""
+
+    cpus: float = 1.0
+    """Cores for each task; they decide how many threads it starts."""
+
+    pids: int = 128
+    """Processes and threads for each task."""
+
+    folder: str | None = "."
+    """What is mounted, read-only, at /work, where the program starts. None: it is in the image."""
+
+    publish: int | None = None
+    """The port of 127.0.0.1 where the leader's own is published. Default: none is."""
+
+    subnet: str | None = None
+    """The network's addresses, as 198.18.64.0/24. Default: the engine chooses."""
+
+    user: str = "10001:10001"
+    """Who the program is in the container: uid and gid. Must be able to read the folder."""
+
+    def __post_init__(self) -> None:
+        if not self.image or self.image != self.image.strip() or self.image.startswith("-"):
+            raise UsageError(f"--image is {self.image!r}. Name an image, such as {IMAGE}.")
+        if not _MEMORY.fullmatch(self.memory) or _bytes_of(self.memory) < _LEAST_MEMORY_BYTES:
+            raise UsageError(
+                f"--memory is {self.memory!r}. Give a number from 64m, with b, k, m or g: 512m, 2g."
+            )
+        if not 0.01 <= self.cpus <= 4096:
+            raise UsageError(f"--cpus is {self.cpus:g}. Give a number of cores, such as 0.5 or 2.")
+        if self.publish is not None and not 0 < self.publish < 65536:
+            raise UsageError(f"--publish is {self.publish}. Give a port from 1 to 65535.")
+        if self.subnet is not None:
+            _check_subnet(self.subnet)
+
+
+def in_containers(cluster: ClusterSpec) -> ClusterSpec:
+    """Returns the cluster with each task at its service's name: `worker-1:2222`.
+
+    Raises:
+        UsageError: It has addresses already, which would not be those of containers.
+    """
+    chosen = {task: cluster.task_address(task.type, task.index) for task in cluster.tasks()}
+    for task, address in chosen.items():
+        if address != UNASSIGNED:
+            raise UsageError(
+                f"{task} has the address {address}; containers get theirs from their service's"
+                " name. Give counts instead of addresses."
+            )
+    return cluster.with_addresses({task: f"{service_name(task)}:{PORT}" for task in chosen})
+
+
+def compose_file(
+    spec: RunSpec,
+    containers: Containers,
+    *,
+    program: Sequence[str],
+    title: Sequence[str],
+    own_environ: Mapping[str, str],
+) -> str:
+    """Returns the file's text.
+
+    Args:
+        spec: The run. Of its cluster only the counts are used.
+        containers: What its containers are given.
+        program: The interpreter's arguments. Empty: the image knows what to do.
+        title: The first comment's lines, without their marks.
+        own_environ: What is set for our runtime in every task.
+
+    Raises:
+        UsageError: The cluster has addresses, or a variable's name is none.
+    """
+    cluster = in_containers(spec.cluster)
+    environ = {**_environ(spec, containers, cluster), **own_environ, **spec.task_environ()}
+    for name in environ:
+        if not _NAME.fullmatch(name):
+            raise UsageError(f"--env names {name!r}. Write NAME=VALUE.")
+    lines = [*(f"# {line}" for line in title), "x-task: &task"]
+    lines += _indent(_task(spec, containers, program))
+    lines += ["", "x-environment: &environment"]
+    lines += ["  # A task binds its own service's name; that network has no encryption yet."]
+    lines += [f"  {name}: {_quoted(value)}" for name, value in environ.items()]
+    lines += ["", "services:"]
+    for task in cluster.tasks():
+        lines += _indent(_service(task, cluster, containers))
+    return "\n".join([*lines, *_network(containers), ""])
+
+
+def _task(spec: RunSpec, containers: Containers, program: Sequence[str]) -> Iterator[str]:
+    """Yields what all services share."""
+    health = ["CMD", "python3", "-S", "-E", "-I", "-c", _HEALTH % PORT]
+    yield f"image: {_quoted(containers.image)}"
+    if program:
+        yield f"entrypoint: {_listed(['python3'])}"
+        yield f"command: {_listed(program)}"
+    if containers.folder is not None:
+        yield f"working_dir: {WORK_DIR}"
+        yield "volumes:"
+        source = _quoted(containers.folder)
+        yield f"  - {{type: bind, source: {source}, target: {WORK_DIR}, read_only: true}}"
+    yield f"user: {_quoted(containers.user)}"
+    yield "init: true"
+    yield "read_only: true"
+    yield 'tmpfs: ["/tmp"]'
+    yield "cap_drop: [ALL]"
+    yield 'security_opt: ["no-new-privileges:true"]'
+    yield f"mem_limit: {containers.memory}"
+    yield f"cpus: {containers.cpus:g}"
+    yield f"pids_limit: {containers.pids}"
+    yield f"stop_grace_period: {math.ceil(spec.grace_s)}s"
+    yield 'restart: "no"'
+    yield "networks: [cluster]"
+    yield "healthcheck:"
+    yield f"  test: {_listed(health)}"
+    yield "  interval: 3s"
+    yield "  timeout: 10s"
+    yield "  retries: 20"
+
+
+def _environ(spec: RunSpec, containers: Containers, cluster: ClusterSpec) -> dict[str, str]:
+    threads = str(spec.num_threads or max(1, math.floor(containers.cpus)))
+    hosts = ",".join([*(service_name(task) for task in cluster.tasks()), "localhost", "127.0.0.1"])
+    return {
+        "CLUSTERSIM_LISTEN": "own",
+        "CLUSTERSIM_INSECURE_NETWORK": "1",
+        "PYTHONUNBUFFERED": "1",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        **dict.fromkeys(THREAD_VARIABLES, threads),
+        "no_proxy": hosts,
+        "no_grpc_proxy": hosts,
+    }
+
+
+def _service(task: Task, cluster: ClusterSpec, containers: Containers) -> Iterator[str]:
+    yield f"{service_name(task)}:"
+    yield "  <<: *task"
+    if containers.publish is not None and task == cluster.leader():
+        yield f'  ports: ["127.0.0.1:{containers.publish}:{PORT}"]'
+    yield "  environment:"
+    yield "    <<: *environment"
+    yield f"    TF_CONFIG: '{tf_config(cluster, task).to_json()}'"
+
+
+def _network(containers: Containers) -> Iterator[str]:
+    yield ""
+    yield "networks:"
+    yield "  cluster:"
+    yield "    driver: bridge"
+    if containers.subnet is not None:
+        yield "    ipam:"
+        yield "      config:"
+        yield f"        - subnet: {containers.subnet}"
+
+
+def _quoted(text: str) -> str:
+    """Returns a YAML string, safe from Compose's own `$NAME`."""
+    return json.dumps(text.replace("$", "$$"), ensure_ascii=False)
+
+
+def _listed(texts: Sequence[str]) -> str:
+    return f"[{', '.join(_quoted(text) for text in texts)}]"
+
+
+def _indent(lines: Iterator[str]) -> Iterator[str]:
+    return (f"  {line}" for line in lines)
+
+
+def _bytes_of(memory: str) -> int:
+    unit = memory[-1].lower()
+    return int(memory[:-1]) * _UNIT_BYTES[unit] if unit in _UNIT_BYTES else int(memory)
+
+
+def _check_subnet(text: str) -> None:
+    try:
+        network = ipaddress.IPv4Network(text)
+    except ValueError as error:
+        raise UsageError(f"--subnet is {text!r}: {error}. Write it as 198.18.64.0/24.") from None
+    if not network.is_private and not network.subnet_of(ipaddress.IPv4Network("198.18.0.0/15")):
+        raise UsageError(
+            f"--subnet {text} is of the public internet, which would then be out of reach. Choose"
+            " one within 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16 or 198.18.0.0/15."
+        )
