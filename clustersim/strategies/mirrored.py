@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import threading
 from collections import defaultdict
+from contextlib import ExitStack
 from contextvars import Context, copy_context
 from typing import TYPE_CHECKING, Any
 
@@ -52,13 +53,19 @@ if TYPE_CHECKING:
 _IDLE_S = 0.2
 """How long a thread waits for another replica to run; a step that is longer can pay for a new one."""
 
+_DISMISSED_S = 1.0
+"""How long an interrupted run waits for a replica that is in the middle of its step."""
+
 
 class _Stopped(BaseException):
     """Unwinds a replica whose run has failed."""
 
 
 class _Seat:
-    """A kept thread in which one replica at a time runs, and the two locks that pass the word."""
+    """A kept thread in which one replica at a time runs, and the two locks that pass the word.
+
+    The counts say who has the word, so that an interrupt (Ctrl-C) in the middle of a wait loses none.
+    """
 
     _lock = threading.Lock()  # guards _idle
     _idle: list[_Seat] = []  # noqa: RUF012  # of the class: threads are shared by all strategies
@@ -68,6 +75,9 @@ class _Seat:
         self._has_paused = threading.Lock()
         self._has_word.acquire()
         self._has_paused.acquire()
+        self._num_given = 0  # how often the replica got the word; written by the caller only
+        self._num_back = 0  # how often it gave it back; written by the seat's thread only
+        self._is_dismissed = False
         self._body: Callable[[], None] | None = None
         # Daemon: a replica that never ends must not keep the process alive.
         threading.Thread(target=self._serve, name="cs-strategies-replica", daemon=True).start()
@@ -83,19 +93,42 @@ class _Seat:
 
     def resume(self) -> None:
         """Gives the word to the replica; returns when it has paused or ended."""
+        self._num_given += 1
         self._has_word.release()
-        self._has_paused.acquire()
+        while self._num_back < self._num_given:
+            self._has_paused.acquire()
         if self._body is None:  # only who has taken the word may give up the seat
             with _Seat._lock:
                 _Seat._idle.append(self)
 
     def pause(self) -> None:
-        """Called by the replica: gives the word back; returns when it is resumed."""
-        self._has_paused.release()
-        self._has_word.acquire()
+        """Called by the replica: gives the word back; returns when it is resumed or dismissed."""
+        if not self._is_dismissed:
+            self._give_back()
+            self._has_word.acquire()
+
+    def dismiss(self) -> None:
+        """Resumes the replica for the last time: its thread ends with it.
+
+        After an interrupt the replica has the word still, and may keep it for ever: it is then waited
+        for no longer than `_DISMISSED_S`, and ends alone.
+        """
+        has_word = self._num_back < self._num_given
+        self._is_dismissed = True
+        while self._body is not None:
+            if self._num_back == self._num_given:
+                self._num_given += 1
+                self._has_word.release()
+            if not self._has_paused.acquire(timeout=_DISMISSED_S if has_word else -1):
+                return
+
+    def _give_back(self) -> None:
+        self._num_back += 1
+        if self._has_paused.locked():  # it is not if an interrupt ended the caller's wait before
+            self._has_paused.release()
 
     def _serve(self) -> None:
-        while True:
+        while not self._is_dismissed:
             if not self._has_word.acquire(timeout=_IDLE_S):
                 if self._leave():
                     return
@@ -103,7 +136,7 @@ class _Seat:
             if self._body is not None:
                 self._body()
             self._body = None
-            self._has_paused.release()
+            self._give_back()
 
     def _leave(self) -> bool:
         """Gives up the seat unless a run has just taken it."""
@@ -117,7 +150,12 @@ class _Seat:
 class _Turn:
     """One replica of one run: how far it is."""
 
-    def __init__(self) -> None:
+    __slots__ = (
+        "failure", "has_ended", "index", "merge_args", "merge_kwargs", "merge_result", "result", "seat",
+    )  # fmt: skip
+
+    def __init__(self, index: int) -> None:
+        self.index = index
         self.seat: _Seat | None = None
         self.has_ended = False
         self.result: Any = None
@@ -149,8 +187,7 @@ class _Run:
         self._fn, self._args, self._kwargs = fn, args, kwargs
         self._outer_spec = current_spec()
         self._outer_context: Context | None = copy_context()
-        self._turns = [_Turn() for _ in range(extended.num_local)]
-        self._leader = 0
+        self._turns = [_Turn(index) for index in range(extended.num_local)]
         self._failure: BaseException | None = None
         self._variables: dict[str, list[Variable]] = defaultdict(list)
         self._num_variables: dict[tuple[int, str], int] = defaultdict(int)
@@ -158,12 +195,12 @@ class _Run:
     def results(self) -> list[Any]:
         """Runs all replicas; returns what each returned."""
         try:
-            for index, turn in enumerate(self._turns):
+            for turn in self._turns:
                 if not turn.has_ended:
-                    self._leader = index
-                    turn.result = self._call(index)
+                    turn.result = self._call(turn.index)
                     turn.has_ended = True
-                    self._end_others()
+                    if turn.index == 0:
+                        self._end_others()
         except _Stopped:
             failure, self._failure = self._failure, None
             raise (failure or RuntimeError("The run was stopped.")) from None
@@ -208,27 +245,24 @@ class _Run:
     def _call(self, index: int) -> Any:
         return self._extended.call_in_turn(index, self, self._fn, self._args, self._kwargs)
 
-    def _others(self) -> list[int]:
-        return [index for index in range(len(self._turns)) if index != self._leader]
-
     def _gather_others(self, index: int) -> None:
         """Lets every other replica run to its own merge_call."""
         if index:
             self._fail(_different_number(index))
-        for other in self._others():
-            turn = self._turns[other]
+        others = self._turns[1:]
+        for turn in others:
             if turn.seat is None:
-                turn.seat = _Seat.take(self._body(other))
+                turn.seat = _Seat.take(self._body(turn))
             turn.seat.resume()
             if turn.failure is not None:
                 self._fail(turn.failure)
-        for other in self._others():
-            if self._turns[other].has_ended:
-                self._fail(_different_number(other))
+        for turn in others:
+            if turn.has_ended:
+                self._fail(_different_number(turn.index))
 
     def _merge_all(self, merge_fn: Callable[..., Any]) -> None:
-        args = regroup([turn.merge_args for turn in self._turns])
-        kwargs = regroup([turn.merge_kwargs for turn in self._turns])
+        args = _regrouped([turn.merge_args for turn in self._turns])
+        kwargs = _regrouped([turn.merge_kwargs for turn in self._turns])
         mode_token = scope.enter(self._extended.cross_mode)
         device_token = enter_device(self._outer_spec)
         try:
@@ -238,29 +272,28 @@ class _Run:
         finally:
             leave_device(device_token)
             scope.leave(mode_token)
-        for index, turn in enumerate(self._turns):
-            turn.merge_result = select_replica(index, result)
+        for turn in self._turns:
+            turn.merge_result = select_replica(turn.index, result)
 
     def _end_others(self) -> None:
         """Lets the replicas that are in the middle run to their ends."""
-        for other in self._others():
-            turn = self._turns[other]
+        for turn in self._turns[1:]:
             if turn.seat is None:
                 continue
             turn.seat.resume()
             if turn.failure is not None:
                 self._fail(turn.failure)
             if not turn.has_ended:
-                self._fail(_different_number(other))
+                self._fail(_different_number(turn.index))
 
-    def _body(self, index: int) -> Callable[[], None]:
+    def _body(self, turn: _Turn) -> Callable[[], None]:
         """Returns what the thread of a replica does."""
-        turn, context = self._turns[index], self._outer_context
+        context = self._outer_context
 
         def body() -> None:
             try:
                 if context is not None:
-                    turn.result = context.copy().run(self._call, index)
+                    turn.result = context.copy().run(self._call, turn.index)
             except BaseException as failure:  # noqa: BLE001  # a thread's outermost line: `run` raises it
                 turn.failure = failure
             turn.has_ended = True
@@ -274,9 +307,15 @@ class _Run:
     def _unwind(self) -> None:
         """Ends the replicas that are in the middle, and lets go of what the run held."""
         self._outer_context = None
-        for turn in self._turns:
-            while turn.seat is not None and not turn.has_ended:
-                turn.seat.resume()
+        seats = [turn.seat for turn in self._turns if turn.seat is not None and not turn.has_ended]
+        with ExitStack() as stack:  # an interrupt in the middle of one skips none of the others
+            for seat in reversed(seats):
+                stack.callback(seat.dismiss)
+
+
+def _regrouped(arguments: Sequence[Any]) -> Any:
+    """Returns one nest of all replicas' arguments; usually there are none."""
+    return regroup(arguments) if any(arguments) else arguments[0]
 
 
 def _different_number(index: int) -> RuntimeError:

@@ -141,8 +141,8 @@ class ReplicatedExtended(StrategyExtended):
         mode: scope.Mode | None = None,
     ) -> Any:
         """Calls `fn` as one local replica, in this thread; in its usual mode or in `mode`."""
-        own_args = [select_replica(index, arg) for arg in args]
-        own_kwargs = {name: select_replica(index, value) for name, value in kwargs.items()}
+        own_args = [select_replica(index, arg) for arg in args] if args else ()
+        own_kwargs = {k: select_replica(index, v) for k, v in kwargs.items()} if kwargs else {}
         mode_token = scope.enter(mode or self._replica_modes[index])
         device_token = enter_device(self._specs[index])
         try:

@@ -83,12 +83,12 @@ def regroup(
         AssertionError: The nests' types, lengths or keys differ (TensorFlow's error).
     """
     first, *others = values
-    if isinstance(first, Mapping):
-        _check(all(isinstance(o, Mapping) and set(o) == set(first) for o in others), values)
-        parts = [[value[key] for value in values] for key in sorted(first)]
-    elif isinstance(first, list | tuple):
+    if isinstance(first, (list, tuple)):
         _check(all(type(o) is type(first) and len(o) == len(first) for o in others), values)
         parts = [list(part) for part in zip(*values, strict=True)]
+    elif isinstance(first, Mapping):
+        _check(all(isinstance(o, Mapping) and set(o) == set(first) for o in others), values)
+        parts = [[value[key] for value in values] for key in sorted(first)]
     else:
         return _regroup_leaf(values, wrap, is_always_wrapped=is_always_wrapped)
     grouped = [regroup(part, wrap, is_always_wrapped=is_always_wrapped) for part in parts]

@@ -10,8 +10,7 @@ variable asks of its strategy is the protocol here, so that neither imports the 
 
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar, Token
-from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 
 class InReplica(Protocol):
@@ -58,8 +57,7 @@ class Replicas(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Mode:
+class Mode(NamedTuple):
     """What the running code is in."""
 
     strategy: Any
@@ -90,4 +88,4 @@ def leave(token: Token[Mode | None]) -> None:
 
 def install(mode: Mode | None) -> None:
     """Makes a mode current for the rest of this thread, None for none."""
-    _mode.set(None if mode is None else replace(mode, is_installed=True))
+    _mode.set(None if mode is None else mode._replace(is_installed=True))

@@ -1,5 +1,6 @@
 """MirroredStrategy: replicas take turns, meet in merge_call, and fail as one."""
 
+import signal
 import threading
 
 import numpy as np
@@ -118,6 +119,47 @@ def test_no_replica_can_catch_the_merge_functions_error(strategy):
 
     with pytest.raises(ZeroDivisionError):
         strategy.run(step)
+
+
+def interrupted_while(second_replica, strategy):
+    """Runs a step whose replica 1 calls `second_replica` after an interrupt of the waiting caller."""
+
+    def step():
+        if replica() == 1:
+            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+            second_replica()
+        merge(lambda: None)
+
+    with pytest.raises(KeyboardInterrupt):
+        strategy.run(step)
+
+
+def test_an_interrupt_waits_for_the_replica_whose_turn_it_is_and_unwinds_it(strategy):
+    ended = []
+    done = threading.Event()
+
+    def second_replica():
+        done.wait(0.2)
+        ended.append(replica())
+
+    interrupted_while(second_replica, strategy)
+    assert ended == [1]
+    total = strategy.run(lambda: get_replica_context().all_reduce("SUM", constant(1.0)))
+    assert values(total) == [2.0, 2.0]
+
+
+def test_an_interrupt_leaves_a_replica_that_does_not_end_to_end_alone(strategy):
+    done, went_on = threading.Event(), []
+
+    def second_replica():
+        done.wait(20)
+        merge(lambda: None)
+        went_on.append(1)
+
+    interrupted_while(second_replica, strategy)
+    done.set()
+    assert strategy.run(replica).values == (0, 1)
+    assert went_on == []
 
 
 def test_a_failed_collective_leaves_the_strategy_and_new_ones_good(strategy):
