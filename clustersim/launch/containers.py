@@ -25,6 +25,9 @@ CREATE_LIMIT_S = 120.0
 DOWN_LIMIT_S = 60.0
 _ASK_LIMIT_S = 20.0
 
+_NO_REASON = "Encountered errors"
+"""How Compose 1.29 ends, after the lines that say why."""
+
 _SIGNALLED = range(129, 193)
 """What shells and engines make of a signal: 128 and its number."""
 
@@ -177,6 +180,7 @@ async def _output(command: tuple[str, ...], limit_s: float) -> str:
 
 
 def last_words(text: str) -> str:
-    """Returns what a command of Docker said last: the line that tells what went wrong."""
+    """Returns what a command of Docker said went wrong: its last line that speaks of an error."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return lines[-1] if lines else "nothing, but it failed."
+    errors = [line for line in lines if "error" in line.lower() and _NO_REASON not in line]
+    return (errors or lines or ["nothing, but it failed."])[-1]

@@ -7,6 +7,7 @@ import pytest
 
 from clustersim.cluster.spec import ClusterSpec, Task
 from clustersim.errors import StartError
+from clustersim.launch.containers import last_words
 from clustersim.launch.launcher import Reservation, Surroundings, environment, place
 from clustersim.launch.plan import RunPlan, tf_config
 from clustersim.launch.sockets import listening_ports
@@ -107,3 +108,22 @@ def test_a_port_that_was_chosen_and_is_taken_names_its_owner(reservation):
 def test_a_host_that_is_not_this_machine_is_refused(reservation):
     with pytest.raises(StartError, match="not on this machine's loopback"):
         place(ClusterSpec({"worker": ["example.com:2222"]}), reservation)
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        (
+            "Creating x ... error\n\nERROR: for x  Range of CPUs\nEncountered errors while bringing up.",
+            "ERROR: for x  Range of CPUs",
+        ),
+        (
+            "Cannot connect. Is the docker daemon running?\n",
+            "Cannot connect. Is the docker daemon running?",
+        ),
+        ("Error response from daemon: no\nUse --help", "Error response from daemon: no"),
+        ("", "nothing, but it failed."),
+    ],
+)
+def test_of_what_docker_says_the_reason_is_told(said, reason):
+    assert last_words(said) == reason
