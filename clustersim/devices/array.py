@@ -2,7 +2,10 @@
 
 NumPy backs every CPU and every simulated device. CuPy is imported when a real GPU is first asked
 for; this is the only file that names it. An operation takes its functions from `xp`, and uses only
-those that NumPy and the array API standard share, so that nothing leans on NumPy by accident.
+those of the array API standard, in its spelling: `concat`, `astype`, `permute_dims`. Nothing becomes
+an array of NumPy but through `to_host`, and no dtype is NumPy's but through `dtype_of`.
+
+Source: array API standard 2023.12, data-apis.org/array-api.
 """
 
 import importlib
@@ -22,7 +25,10 @@ NativeArray: TypeAlias = Any
 
 
 class ArrayBackend(Protocol):
-    """One array library, on one device. Stateless and thread-safe."""
+    """One array library, on one device. Stateless and thread-safe.
+
+    It need not hold text: arrays of objects stay on the host.
+    """
 
     @property
     def is_ambient(self) -> bool:
@@ -30,8 +36,8 @@ class ArrayBackend(Protocol):
         ...
 
     @property
-    def xp(self) -> ModuleType:
-        """The namespace of its functions, with NumPy's names."""
+    def xp(self) -> Any:
+        """The namespace of its functions, by the array API standard's names."""
         ...
 
     def from_host(self, array: HostArray) -> NativeArray:
@@ -42,8 +48,12 @@ class ArrayBackend(Protocol):
         """Returns `array` in the memory of this process; may share memory with it."""
         ...
 
-    def concatenate(self, arrays: list[NativeArray], *, axis: int) -> NativeArray:
-        """Joins arrays along an axis; the one function whose name the standard changed."""
+    def dtype_of(self, array: NativeArray) -> np.dtype[Any]:
+        """Returns NumPy's dtype of a native array's elements."""
+        ...
+
+    def native_dtype(self, dtype: np.dtype[Any]) -> Any:
+        """Returns what the functions of `xp` take for one of NumPy's dtypes."""
         ...
 
     def active(self) -> AbstractContextManager[object]:
@@ -51,11 +61,26 @@ class ArrayBackend(Protocol):
         ...
 
 
+def _standard_numpy() -> ModuleType:
+    """Returns NumPy under the standard's names, all of which it has since 2.1."""
+    if hasattr(np, "astype"):
+        return np
+    names = ModuleType("numpy_by_the_standards_names")
+    vars(names).update(vars(np))
+    vars(names).update(
+        concat=np.concatenate,
+        permute_dims=np.transpose,
+        matrix_transpose=lambda array: np.swapaxes(array, -1, -2),
+        astype=lambda array, dtype: array.astype(dtype),
+    )
+    return names
+
+
 class NumPyBackend:
     """Arrays of NumPy, in the memory of this process."""
 
     is_ambient = True
-    xp = np
+    xp = _standard_numpy()
 
     def from_host(self, array: HostArray) -> NativeArray:
         """Returns the same array."""
@@ -65,23 +90,40 @@ class NumPyBackend:
         """Returns the same array."""
         return np.asarray(array)
 
-    def concatenate(self, arrays: list[NativeArray], *, axis: int) -> NativeArray:
-        """Joins arrays along an axis."""
-        return np.concatenate(arrays, axis=axis)
+    def dtype_of(self, array: NativeArray) -> np.dtype[Any]:
+        """Returns the array's dtype."""
+        dtype: np.dtype[Any] = array.dtype
+        return dtype
+
+    def native_dtype(self, dtype: np.dtype[Any]) -> Any:
+        """Returns the same dtype."""
+        return dtype
 
     def active(self) -> AbstractContextManager[object]:
         """Returns a context that does nothing."""
         return nullcontext()
 
 
+class ApartBackend(NumPyBackend):
+    """NumPy as the memory of a simulated device: what crosses its border is copied."""
+
+    def from_host(self, array: HostArray) -> NativeArray:
+        """Copies to the device."""
+        return np.array(array)
+
+    def to_host(self, array: NativeArray) -> HostArray:
+        """Copies from the device."""
+        return np.array(array)
+
+
 class CuPyBackend:
-    """Arrays of CuPy, on a real GPU.
+    """Arrays of CuPy, on a real GPU, under the standard's names, which array_api_compat gives them.
 
     Args:
         index: Which of the machine's GPUs.
 
     Raises:
-        ModuleNotFoundError: CuPy is not installed.
+        ModuleNotFoundError: CuPy or array_api_compat is not installed.
     """
 
     is_ambient = False
@@ -89,31 +131,36 @@ class CuPyBackend:
     def __init__(self, index: int = 0) -> None:
         self._index = index
         try:
-            self.xp = importlib.import_module("cupy")
+            self._cupy = importlib.import_module("cupy")
+            self.xp = importlib.import_module("array_api_compat.cupy")
         except ModuleNotFoundError as error:
             raise ModuleNotFoundError(
-                "A real GPU needs CuPy, which is not installed. Run `pip install"
-                " clustersim[cuda12]`, or simulate one with CLUSTERSIM_DEVICES=gpu:1."
+                f"A real GPU needs CuPy and array_api_compat, and {error.name} is not installed. Run"
+                " `pip install clustersim[cuda12]`, or simulate one with CLUSTERSIM_DEVICES=gpu:1."
             ) from error
 
     def from_host(self, array: HostArray) -> NativeArray:
-        """Copies to the GPU; text stays on the host, as in TensorFlow."""
-        if array.dtype == object:
-            return array
+        """Copies to the GPU."""
         with self.active():
-            return self.xp.asarray(array)
+            return self._cupy.asarray(array)
 
     def to_host(self, array: NativeArray) -> HostArray:
         """Copies from the GPU."""
-        return np.asarray(self.xp.asnumpy(array))
+        with self.active():
+            return np.asarray(self._cupy.asnumpy(array))
 
-    def concatenate(self, arrays: list[NativeArray], *, axis: int) -> NativeArray:
-        """Joins arrays along an axis."""
-        return self.xp.concatenate(arrays, axis=axis)
+    def dtype_of(self, array: NativeArray) -> np.dtype[Any]:
+        """Returns the array's dtype: CuPy's are NumPy's."""
+        dtype: np.dtype[Any] = array.dtype
+        return dtype
+
+    def native_dtype(self, dtype: np.dtype[Any]) -> Any:
+        """Returns the same dtype: CuPy's are NumPy's."""
+        return dtype
 
     def active(self) -> AbstractContextManager[object]:
         """Returns a context in which this GPU is CuPy's current one."""
-        device: AbstractContextManager[object] = self.xp.cuda.Device(self._index)
+        device: AbstractContextManager[object] = self._cupy.cuda.Device(self._index)
         return device
 
 
@@ -121,7 +168,7 @@ def num_real_gpus() -> int:
     """Returns how many GPUs CuPy finds; 0 without CuPy or a driver."""
     if importlib.util.find_spec("cupy") is None:
         return 0
-    runtime = CuPyBackend().xp.cuda.runtime
+    runtime = importlib.import_module("cupy").cuda.runtime
     try:
         return int(runtime.getDeviceCount())
     except runtime.CUDARuntimeError:

@@ -9,9 +9,6 @@ import threading
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
 
 from clustersim import errors, units
 from clustersim.clock import SYSTEM_CLOCK, Clock
@@ -77,7 +74,7 @@ class Device:
 
     def fetch(self, array: NativeArray, source: "Device") -> NativeArray:
         """Returns an array of another device on this one: a counted copy."""
-        self._count_copy(array.nbytes)
+        self._count_copy(source.size_bytes(array))
         if source.backend is self.backend:
             return array
         return self.backend.from_host(source.backend.to_host(array))
@@ -86,13 +83,17 @@ class Device:
         """Returns an array of this device on the host, which the caller must not change."""
         return self.backend.to_host(array)
 
+    def size_bytes(self, array: NativeArray) -> int:
+        """Returns how much memory an array of this device takes."""
+        return int(array.size) * self.backend.dtype_of(array).itemsize
+
     def compute(
         self, function: Callable[..., NativeArray], arrays: Sequence[NativeArray]
     ) -> NativeArray:
         """Calls `function` on arrays of this device, as slowly as the device is."""
         started = self._clock.now()
         with self.backend.active():
-            result = function(*arrays)
+            result = self.backend.xp.asarray(function(*arrays))
         taken_s = self._clock.now() - started
         stretch_s = taken_s / self.speed - taken_s
         self._clock.sleep(stretch_s)
@@ -108,12 +109,12 @@ class Device:
         Raises:
             ResourceExhaustedError: The device has not so much memory left.
         """
-        size_bytes = int(array.nbytes)
+        size_bytes = self.size_bytes(array)
         with self._lock:
             if self.memory_bytes is not None and self._used_bytes + size_bytes > self.memory_bytes:
                 raise errors.ResourceExhaustedError(
                     f"Out of memory on {self.name}: a tensor of shape {tuple(array.shape)} and type"
-                    f" {array.dtype} needs {units.format_size(size_bytes)}, but of"
+                    f" {self.backend.dtype_of(array)} needs {units.format_size(size_bytes)}, but of"
                     f" {units.format_size(self.memory_bytes)} there are"
                     f" {units.format_size(self._used_bytes)} in use. Use smaller batches, let go of"
                     " tensors, or give the device more memory in CLUSTERSIM_DEVICES."
@@ -146,30 +147,3 @@ class Device:
 
     def __repr__(self) -> str:
         return f"<Device {self.name}>"
-
-
-class ApartBackend:
-    """NumPy as the memory of a simulated device: what crosses its border is copied."""
-
-    is_ambient = True
-
-    @property
-    def xp(self) -> Any:
-        """NumPy's functions."""
-        return np
-
-    def from_host(self, array: HostArray) -> NativeArray:
-        """Copies to the device."""
-        return np.array(array)
-
-    def to_host(self, array: NativeArray) -> HostArray:
-        """Copies from the device."""
-        return np.array(array)
-
-    def concatenate(self, arrays: list[NativeArray], *, axis: int) -> NativeArray:
-        """Joins arrays along an axis."""
-        return np.concatenate(arrays, axis=axis)
-
-    def active(self) -> Any:
-        """Returns a context that does nothing."""
-        return NUMPY.active()

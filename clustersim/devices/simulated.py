@@ -12,7 +12,7 @@ Source: tensorflow/python/eager/context.py and distribute/device_util.py, 2.21; 
 
 import logging
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar, Token
 from dataclasses import dataclass
 from types import TracebackType
@@ -20,8 +20,14 @@ from typing import NamedTuple
 
 from clustersim import config, errors
 from clustersim.clock import SYSTEM_CLOCK, Clock
-from clustersim.devices.array import NUMPY, ArrayBackend, CuPyBackend, num_real_gpus
-from clustersim.devices.device import ApartBackend, Device, DeviceCounters
+from clustersim.devices.array import (
+    NUMPY,
+    ApartBackend,
+    ArrayBackend,
+    CuPyBackend,
+    num_real_gpus,
+)
+from clustersim.devices.device import Device, DeviceCounters
 from clustersim.devices.request import DeviceRequest, parse_devices
 from clustersim.devices.spec import DeviceSpec
 
@@ -70,13 +76,21 @@ class Machine:
     Args:
         devices: What to simulate, as CLUSTERSIM_DEVICES. None: that variable, when it is first needed.
         clock: On which slow devices are slow.
+        backend_of: Makes the backend of a device that is no CPU, of its type and index. None: CuPy
+            for real GPUs, NumPy for what is simulated.
     """
 
-    def __init__(self, devices: str | None = None, *, clock: Clock = SYSTEM_CLOCK) -> None:
+    def __init__(
+        self,
+        devices: str | None = None,
+        *,
+        clock: Clock = SYSTEM_CLOCK,
+        backend_of: Callable[[str, int], ArrayBackend] | None = None,
+    ) -> None:
         self._lock = threading.RLock()  # guards all fields below
         self._job, self._task = LOCALHOST, 0
         self._soft_placement = True
-        self._text, self._clock = devices, clock
+        self._text, self._clock, self._backend_of = devices, clock, backend_of
         self._requests: dict[PhysicalDevice, DeviceRequest] | None = None
         self._configurations: dict[PhysicalDevice, list[LogicalDeviceConfiguration]] = {}
         self._devices: list[Device] = []
@@ -282,6 +296,8 @@ class Machine:
     def _backend(self, kind: str, index: int) -> ArrayBackend:
         if kind == "CPU":
             return NUMPY
+        if self._backend_of is not None:
+            return self._backend_of(kind, index)
         return CuPyBackend(index) if kind == "GPU" and not self._text else ApartBackend()
 
     def _say_missing(self, name: str) -> None:
@@ -368,6 +384,11 @@ def as_spec(name: str | LogicalDevice | DeviceSpec | None) -> DeviceSpec:
 def current_device() -> Device:
     """Returns the device on which the current scope places things. Raises as `Machine.place`."""
     return MACHINE.place(_requested.get())
+
+
+def host_device() -> Device:
+    """Returns the first CPU, whose arrays are the host's."""
+    return MACHINE.host()
 
 
 def requested_device() -> str:

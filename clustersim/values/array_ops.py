@@ -14,11 +14,20 @@ from collections.abc import Sequence
 import numpy as np
 
 from clustersim import errors
-from clustersim.devices.simulated import current_device
+from clustersim.devices.array import NativeArray
 from clustersim.values import dtypes
 from clustersim.values.dtypes import DType, as_dtype
 from clustersim.values.shapes import ShapeLike, TensorShape
-from clustersim.values.tensor import Tensor, apply, convert, is_tensor, make, namespace, same_dtype
+from clustersim.values.tensor import (
+    Tensor,
+    apply,
+    astype,
+    convert,
+    is_tensor,
+    make,
+    namespace,
+    same_dtype,
+)
 
 Axis = int | Sequence[int] | Tensor | None
 
@@ -134,7 +143,7 @@ def cast(x: object, dtype: object, name: str | None = None) -> Tensor:
     tensor = convert(x)
     if tensor.dtype is want:
         return tensor
-    return apply(lambda array: array.astype(want.as_numpy_dtype), tensor)
+    return astype(tensor, want)
 
 
 def identity(input: object, name: str | None = None) -> Tensor:
@@ -144,8 +153,8 @@ def identity(input: object, name: str | None = None) -> Tensor:
 
 def reshape(tensor: object, shape: object, name: str | None = None) -> Tensor:
     """Returns the same elements in another shape; one dimension may be -1."""
-    dims = dims_of(shape)
-    return apply(lambda array: array.reshape(dims), convert(tensor))
+    xp, dims = namespace(), dims_of(shape)
+    return apply(lambda array: xp.reshape(array, dims), convert(tensor))
 
 
 def broadcast_to(input: object, shape: object, name: str | None = None) -> Tensor:
@@ -158,8 +167,9 @@ def transpose(
     a: object, perm: object = None, conjugate: bool = False, name: str | None = None
 ) -> Tensor:
     """Returns `a` with its axes in the order `perm`; reversed if that is not given."""
-    axes = None if perm is None else dims_of(perm)
-    return apply(lambda array: array.transpose(axes), convert(a))
+    xp, tensor = namespace(), convert(a)
+    axes = tuple(reversed(range(tensor.ndim))) if perm is None else dims_of(perm)
+    return apply(lambda array: xp.permute_dims(array, axes), tensor)
 
 
 def expand_dims(input: object, axis: object, name: str | None = None) -> Tensor:
@@ -170,15 +180,18 @@ def expand_dims(input: object, axis: object, name: str | None = None) -> Tensor:
 
 def squeeze(input: object, axis: Axis = None, name: str | None = None) -> Tensor:
     """Returns `input` without axes of length 1: those named, else all."""
-    xp, axes = namespace(), axes_of(axis)
-    return apply(lambda array: xp.squeeze(array, axis=axes), convert(input))
+    xp, tensor = namespace(), convert(input)
+    axes = axes_of(axis)
+    if axes is None:
+        axes = tuple(position for position, size in enumerate(tensor.dims) if size == 1)
+    return apply(lambda array: xp.squeeze(array, axis=axes), tensor)
 
 
 def concat(values: Sequence[object], axis: object, name: str = "concat") -> Tensor:
     """Returns the tensors joined along an axis."""
     parts = _of_one_dtype(values)
-    backend, position = current_device().backend, int(convert(axis))
-    return apply(lambda *arrays: backend.concatenate(list(arrays), axis=position), *parts)
+    xp, position = namespace(), int(convert(axis))
+    return apply(lambda *arrays: xp.concat(arrays, axis=position), *parts)
 
 
 def stack(values: Sequence[object], axis: int = 0, name: str = "stack") -> Tensor:
@@ -192,11 +205,8 @@ def unstack(
 ) -> list[Tensor]:
     """Returns the parts along an axis, without that axis."""
     tensor = convert(value)
-    xp, count = namespace(), int(tensor.shape[axis] or 0)
-    return [
-        apply(lambda array, i=i: xp.take(array, xp.asarray(i), axis=axis), tensor)
-        for i in range(count)
-    ]
+    before = [slice(None)] * range(tensor.ndim)[axis]
+    return [tensor[(*before, i)] for i in range(tensor.dims[axis])]
 
 
 def gather(params: object, indices: object, axis: int = 0, name: str | None = None) -> Tensor:
@@ -206,13 +216,19 @@ def gather(params: object, indices: object, axis: int = 0, name: str | None = No
         InvalidArgumentError: An index does not exist.
     """
     xp, tensor, index = namespace(), convert(params), convert(indices)
-    length = int(tensor.shape[axis] or 0)
+    length = tensor.dims[axis]
     where_to = index.host()
     if where_to.size and not (where_to.min() >= 0 and where_to.max() < length):
         raise errors.InvalidArgumentError(
             f"Indices {where_to.tolist()} are not all in [0, {length}), the size of axis {axis}."
         )
-    return apply(lambda array, at: xp.take(array, at, axis=axis), tensor, index)
+    position = range(tensor.ndim)[axis]
+    dims = (*tensor.dims[:position], *index.dims, *tensor.dims[position + 1 :])
+
+    def taken(array: NativeArray, at: NativeArray) -> NativeArray:
+        return xp.reshape(xp.take(array, xp.reshape(at, (-1,)), axis=position), dims)
+
+    return apply(taken, tensor, index)
 
 
 def shape(input: object, out_type: object = None, name: str | None = None) -> Tensor:

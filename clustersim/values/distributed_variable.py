@@ -14,14 +14,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-import numpy as np
-
 from clustersim.devices.simulated import requested_device
 from clustersim.values import scope
+from clustersim.values.array_ops import cast
 from clustersim.values.dtypes import DType
 from clustersim.values.per_replica import Container
 from clustersim.values.shapes import TensorShape
-from clustersim.values.tensor import Tensor, apply, convert, is_tensor
+from clustersim.values.tensor import Tensor, convert, is_tensor
 from clustersim.values.variable import (
     Change,
     Variable,
@@ -238,9 +237,7 @@ class SyncOnReadVariable(DistributedVariable):
     def _share(self, value: object) -> Tensor:
         """Returns what each component gets so that their sum is `value`."""
         total = convert(value, self.dtype)
-        count = self._strategy.num_replicas_in_sync
-        kind = self.dtype.as_numpy_dtype
-        return apply(lambda array: (array / np.asarray(count, kind)).astype(kind), total)
+        return cast(total / self._strategy.num_replicas_in_sync, self.dtype)
 
 
 def _refuse_integer_mean(dtype: DType, value: object) -> None:

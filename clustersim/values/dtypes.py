@@ -18,7 +18,9 @@ import numpy.typing as npt
 class DType:
     """An element type. Equal to its NumPy dtype and to its name, as in TensorFlow."""
 
-    __slots__ = ("_name", "as_numpy_dtype", "is_bool", "is_floating", "is_integer", "size")
+    __slots__ = (
+        "_name", "as_numpy_dtype", "is_bool", "is_complex", "is_floating", "is_integer", "size",
+    )  # fmt: skip
 
     def __init__(self, name: str, as_numpy_dtype: type[Any]) -> None:
         self._name = name.encode()
@@ -27,6 +29,7 @@ class DType:
         self.size = 1 if numpy_dtype == np.dtype(object) else numpy_dtype.itemsize
         self.is_floating = np.issubdtype(numpy_dtype, np.floating)
         self.is_integer = np.issubdtype(numpy_dtype, np.integer)
+        self.is_complex = np.issubdtype(numpy_dtype, np.complexfloating)
         self.is_bool = numpy_dtype == np.dtype(np.bool_)
 
     @property

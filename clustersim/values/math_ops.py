@@ -19,10 +19,12 @@ from clustersim.values.dtypes import as_dtype
 from clustersim.values.tensor import (
     Tensor,
     apply,
+    astype,
     convert,
     floor_divide,
     floor_mod,
     namespace,
+    native_dtype,
     same_dtype,
     true_divide,
 )
@@ -47,17 +49,17 @@ def multiply(x: object, y: object, name: str | None = None) -> Tensor:
 
 def divide(x: object, y: object, name: str | None = None) -> Tensor:
     """Returns x / y; integers become floats."""
-    return apply(true_divide, *same_dtype(x, y))
+    return true_divide(*same_dtype(x, y))
 
 
 def floordiv(x: object, y: object, name: str | None = None) -> Tensor:
     """Returns x // y."""
-    return apply(floor_divide, *same_dtype(x, y))
+    return floor_divide(*same_dtype(x, y))
 
 
 def floormod(x: object, y: object, name: str | None = None) -> Tensor:
     """Returns x % y."""
-    return apply(floor_mod, *same_dtype(x, y))
+    return floor_mod(*same_dtype(x, y))
 
 
 def pow_(x: object, y: object, name: str | None = None) -> Tensor:
@@ -118,10 +120,11 @@ def matmul(
     name: str | None = None,
 ) -> Tensor:
     """Returns the matrix product of `[..., n, k]` and `[..., k, m]`, each transposed first if asked."""
+    xp = namespace()
 
     def product(left: NativeArray, right: NativeArray) -> NativeArray:
-        left = left.swapaxes(-1, -2) if transpose_a else left
-        return left @ (right.swapaxes(-1, -2) if transpose_b else right)
+        left = xp.matrix_transpose(left) if transpose_a else left
+        return left @ (xp.matrix_transpose(right) if transpose_b else right)
 
     first, second = same_dtype(a, b)
     if min(first.ndim, second.ndim) < 2:
@@ -206,7 +209,7 @@ def reduce_sum(
 ) -> Tensor:
     """Returns the sum over some axes (all: None); integers keep their type and wrap."""
     tensor = _numeric(input_tensor)
-    xp, axes, dtype = namespace(), axes_of(axis), tensor.dtype.as_numpy_dtype
+    xp, axes, dtype = namespace(), axes_of(axis), native_dtype(tensor.dtype)
     return apply(lambda a: xp.sum(a, axis=axes, keepdims=keepdims, dtype=dtype), tensor)
 
 
@@ -243,7 +246,7 @@ def reduce_prod(
 ) -> Tensor:
     """Returns the product over some axes; integers keep their type and wrap."""
     tensor = _numeric(input_tensor)
-    xp, axes, dtype = namespace(), axes_of(axis), tensor.dtype.as_numpy_dtype
+    xp, axes, dtype = namespace(), axes_of(axis), native_dtype(tensor.dtype)
     return apply(lambda a: xp.prod(a, axis=axes, keepdims=keepdims, dtype=dtype), tensor)
 
 
@@ -273,8 +276,8 @@ def argmax(
 ) -> Tensor:
     """Returns the index of the largest along an axis (the first: 0); the first of equals."""
     xp, along = namespace(), 0 if axis is None else axis
-    want = as_dtype(output_type).as_numpy_dtype
-    return apply(lambda a: xp.argmax(a, axis=along).astype(want), convert(input))
+    found = apply(lambda a: xp.argmax(a, axis=along), convert(input))
+    return astype(found, as_dtype(output_type))
 
 
 def assert_equal(

@@ -18,9 +18,10 @@ import numpy.typing as npt
 from clustersim import errors
 from clustersim.devices.array import NativeArray
 from clustersim.devices.device import Device
-from clustersim.devices.simulated import current_device
+from clustersim.devices.simulated import current_device, host_device
 from clustersim.values import dtypes
 from clustersim.values.dtypes import DType
+from clustersim.values.indexing import standard_key
 from clustersim.values.shapes import TensorShape
 
 # TensorFlow computes silently with infinities and wraps integers; NumPy would warn.
@@ -65,22 +66,22 @@ class Operators(TensorLike):
         return _reflected(operator.mul, self, other)
 
     def __truediv__(self, other: object) -> "Tensor":
-        return _binary(true_divide, self, other)
+        return true_divide(*same_dtype(self, other))
 
     def __rtruediv__(self, other: object) -> "Tensor":
-        return _reflected(true_divide, self, other)
+        return true_divide(*same_dtype(other, self))
 
     def __floordiv__(self, other: object) -> "Tensor":
-        return _binary(floor_divide, self, other)
+        return floor_divide(*same_dtype(self, other))
 
     def __rfloordiv__(self, other: object) -> "Tensor":
-        return _reflected(floor_divide, self, other)
+        return floor_divide(*same_dtype(other, self))
 
     def __mod__(self, other: object) -> "Tensor":
-        return _binary(floor_mod, self, other)
+        return floor_mod(*same_dtype(self, other))
 
     def __rmod__(self, other: object) -> "Tensor":
-        return _reflected(floor_mod, self, other)
+        return floor_mod(*same_dtype(other, self))
 
     def __pow__(self, other: object) -> "Tensor":
         return _binary(operator.pow, self, other)
@@ -135,13 +136,12 @@ class Operators(TensorLike):
         return apply(operator.abs, self.__tensor__())
 
     def __getitem__(self, key: object) -> "Tensor":
-        index = _index(key)
-        try:
-            return apply(lambda array: array[index], self.__tensor__())
-        except IndexError as error:
-            raise errors.InvalidArgumentError(
-                f"Index {key!r} does not fit shape {self.__tensor__().shape}: {error}."
-            ) from error
+        tensor = self.__tensor__()
+        if _is_mask(key):
+            return _masked(tensor, convert(key))
+        parts = key if isinstance(key, (list, tuple)) else (key,)
+        index = standard_key([_part(part) for part in parts], tensor.dims)
+        return apply(lambda array: array[index], tensor)
 
     def ref(self) -> "Reference":
         """Returns a hashable stand-in, equal to those of the same object."""
@@ -189,7 +189,7 @@ class Tensor(Operators):
     @property
     def dtype(self) -> DType:
         """The element type."""
-        return dtypes.of_numpy(self._array.dtype)
+        return dtypes.of_numpy(self._device.backend.dtype_of(self._array))
 
     @property
     def shape(self) -> TensorShape:
@@ -201,6 +201,12 @@ class Tensor(Operators):
         return self.shape
 
     @property
+    def dims(self) -> tuple[int, ...]:
+        """The shape as plain numbers."""
+        dims: tuple[int, ...] = self._array.shape
+        return dims
+
+    @property
     def ndim(self) -> int:
         """The number of dimensions."""
         return int(self._array.ndim)
@@ -209,6 +215,11 @@ class Tensor(Operators):
     def device(self) -> str:
         """The full name of the device."""
         return self._device.name
+
+    @property
+    def home(self) -> Device:
+        """The device itself."""
+        return self._device
 
     def numpy(self) -> Any:
         """Returns a NumPy array of its own; a NumPy scalar for a scalar, bytes for a string."""
@@ -329,8 +340,13 @@ def convert(value: object, dtype: DType | None = None) -> Tensor:
 
 
 def make(host: npt.NDArray[Any]) -> Tensor:
-    """Returns a tensor on the current device of a host array that nobody else will change."""
+    """Returns a tensor on the current device of a host array that nobody else will change.
+
+    Text stays on the host, as do functions of it: no accelerator holds any.
+    """
     device = current_device()
+    if host.dtype.kind == "O" and device.device_type != "CPU":
+        device = host_device()
     return Tensor(device.receive(host), device)
 
 
@@ -341,19 +357,37 @@ def apply(function: Function, *inputs: Tensor, device: Device | None = None) -> 
         InvalidArgumentError: The array library refuses the shapes.
     """
     device = device or current_device()
+    if device.device_type != "CPU" and any(tensor.dtype is dtypes.string for tensor in inputs):
+        device = host_device()
     arrays = [tensor.on(device) for tensor in inputs]
     try:
         with np.errstate(**_QUIET):
-            result = function(*arrays) if device.is_plain else device.compute(function, arrays)
+            if device.is_plain:
+                result = device.backend.xp.asarray(function(*arrays))
+            else:
+                result = device.compute(function, arrays)
     except ValueError as error:
         shapes = " and ".join(str(tensor.shape) for tensor in inputs)
         raise errors.InvalidArgumentError(f"Incompatible shapes {shapes}: {error}.") from error
-    return Tensor(device.backend.xp.asarray(result), device)
+    return Tensor(result, device)
 
 
 def namespace() -> Any:
-    """Returns the array functions of the current device."""
+    """Returns the array functions of the current device, by the array API standard's names."""
     return current_device().backend.xp
+
+
+def native_dtype(dtype: DType) -> Any:
+    """Returns what the functions of `namespace()` take for a dtype."""
+    return current_device().backend.native_dtype(np.dtype(dtype.as_numpy_dtype))
+
+
+def astype(tensor: Tensor, dtype: DType) -> Tensor:
+    """Returns the elements as another dtype: floats are cut off towards zero, complex to their real part."""
+    xp, native = namespace(), native_dtype(dtype)
+    if tensor.dtype.is_complex and not dtype.is_complex:
+        tensor = apply(xp.real, tensor)
+    return apply(lambda array: xp.astype(array, native), tensor)
 
 
 def same_dtype(x: object, y: object) -> tuple[Tensor, Tensor]:
@@ -385,28 +419,29 @@ def _taken_as(value: object, dtype: DType) -> Tensor:
         raise errors.InvalidArgumentError(str(error)) from error
 
 
-def true_divide(x: NativeArray, y: NativeArray) -> NativeArray:
+def true_divide(x: Tensor, y: Tensor) -> Tensor:
     """Divides; small integers as float32, the other integers as float64."""
-    if x.dtype.kind in "iu":
-        wide = np.float32 if x.dtype.itemsize < 4 else np.float64
-        return x.astype(wide) / y.astype(wide)
-    return x / y
+    if x.dtype.is_integer:
+        wide = dtypes.float32 if x.dtype.size < 4 else dtypes.float64
+        x, y = astype(x, wide), astype(y, wide)
+    return apply(operator.truediv, x, y)
 
 
-def floor_divide(x: NativeArray, y: NativeArray) -> NativeArray:
+def floor_divide(x: Tensor, y: Tensor) -> Tensor:
     """Divides and rounds down; integers must not be divided by zero."""
     _refuse_zero(y)
-    return x // y
+    return apply(operator.floordiv, x, y)
 
 
-def floor_mod(x: NativeArray, y: NativeArray) -> NativeArray:
+def floor_mod(x: Tensor, y: Tensor) -> Tensor:
     """Returns the rest of `floor_divide`."""
     _refuse_zero(y)
-    return x % y
+    return apply(operator.mod, x, y)
 
 
-def _refuse_zero(divisor: NativeArray) -> None:
-    if divisor.dtype.kind in "iu" and (divisor == 0).any():
+def _refuse_zero(divisor: Tensor) -> None:
+    xp = namespace()
+    if divisor.dtype.is_integer and not apply(lambda array: xp.all(array != 0), divisor):
         raise errors.InvalidArgumentError("Integer division by zero.")
 
 
@@ -418,16 +453,39 @@ def _reflected(function: Function, x: object, y: object) -> Tensor:
     return apply(function, *same_dtype(y, x))
 
 
-def _index(key: object) -> Any:
-    if isinstance(key, tuple):
-        return tuple(_index(part) for part in key)
-    if isinstance(key, slice):
-        return slice(_bound(key.start), _bound(key.stop), _bound(key.step))
-    return convert(key).host() if isinstance(key, TensorLike) else key
+def _is_mask(key: object) -> bool:
+    if isinstance(key, TensorLike):
+        return convert(key).dtype.is_bool
+    return isinstance(key, np.ndarray) and key.dtype.kind == "b"
 
 
-def _bound(value: object) -> Any:
-    return int(convert(value)) if isinstance(value, TensorLike) else value
+def _masked(tensor: Tensor, mask: Tensor) -> Tensor:
+    """Returns the elements, or slices, where a mask is true."""
+    if mask.ndim == 0 or tensor.dims[: mask.ndim] != mask.dims:
+        raise ValueError(
+            f"A mask of shape {mask.shape} does not fit a tensor of shape {tensor.shape}. Give one"
+            " truth value for each element, or for each slice along the first axes."
+        )
+    return apply(lambda array, where: array[where], tensor, mask)
+
+
+def _part(part: Any) -> Any:
+    """Returns one part of a key with numbers for scalar tensors."""
+    if isinstance(part, slice):
+        return slice(_bound(part.start), _bound(part.stop), _bound(part.step))
+    return part if part is None or part is ... else _bound(part)
+
+
+def _bound(value: Any) -> int | None:
+    if value is None:
+        return None
+    try:
+        return operator.index(value)
+    except (TypeError, ValueError):
+        raise TypeError(
+            "Only integers, slices (`:`), ellipsis (`...`), tf.newaxis (`None`) and scalar tf.int32/"
+            f"tf.int64 tensors are valid indices, got {value!r}."
+        ) from None
 
 
 def _holds_tensor(value: object) -> bool:

@@ -17,7 +17,6 @@ from typing import Any, Self, TypeVar
 
 import numpy.typing as npt
 
-from clustersim.devices.simulated import current_device
 from clustersim.values import scope
 from clustersim.values.dtypes import DType, as_dtype
 from clustersim.values.shapes import ShapeLike, TensorShape
@@ -158,7 +157,7 @@ class Variable(Operators, metaclass=_MadeByStrategy):
     def _set_up(self, recipe: VariableRecipe, value: Tensor, name: str) -> None:
         self._recipe = recipe
         self._name = f"{name}:0"
-        self._device = current_device()
+        self._device = value.home
         self._lock = threading.Lock()  # guards the change from one _value to the next
         self._value = value
         self._shape = recipe.shape or value.shape

@@ -5,7 +5,8 @@ import pytest
 
 from clustersim import errors
 from clustersim.clock import ManualClock
-from clustersim.devices.device import ApartBackend, Device
+from clustersim.devices.array import ApartBackend
+from clustersim.devices.device import Device
 from clustersim.devices.simulated import LogicalDeviceConfiguration, Machine
 from clustersim.devices.spec import DeviceSpec
 from clustersim.values.tensor import Tensor, apply

@@ -9,6 +9,7 @@ import numpy as np
 
 from clustersim import errors
 from clustersim.collectives.schedule import ReduceOp
+from clustersim.devices.simulated import MACHINE
 from clustersim.events import CollectiveFinished
 from clustersim.observe.metrics import Metrics
 from clustersim.strategies.base import Strategy
@@ -70,7 +71,7 @@ class Rank:
         return self._exchange("broadcast", np.array(array))[root]
 
 
-def on_ranks(size, body, *, devices=(CPU,)):
+def on_ranks(size, body, *, devices=None):
     """Runs `body(strategy, rank)` on each rank in a thread; returns the results, raises an error."""
     table = Table(size)
     results, failures = [None] * size, []
@@ -78,7 +79,9 @@ def on_ranks(size, body, *, devices=(CPU,)):
     def work(rank):
         metrics = Metrics()
         extended = ReplicatedExtended(
-            devices=devices, cross_replica=Rank(table, rank, metrics), metrics=metrics
+            devices=devices or (MACHINE.default().name,),
+            cross_replica=Rank(table, rank, metrics),
+            metrics=metrics,
         )
         try:
             results[rank] = body(Strategy(extended), rank)

@@ -19,8 +19,8 @@ ON_READ = VariableSynchronization.ON_READ
 
 
 @pytest.fixture
-def strategy():
-    return MirroredStrategy(["/cpu:0", "/cpu:1"])
+def strategy(two_devices):
+    return MirroredStrategy(two_devices)
 
 
 def replica():
@@ -162,13 +162,13 @@ def test_an_interrupt_leaves_a_replica_that_does_not_end_to_end_alone(strategy):
     assert went_on == []
 
 
-def test_a_failed_collective_leaves_the_strategy_and_new_ones_good(strategy):
+def test_a_failed_collective_leaves_the_strategy_and_new_ones_good(strategy, two_devices):
     def uneven():
         return get_replica_context().all_reduce("SUM", ones([replica() + 1]))
 
     with pytest.raises(errors.InvalidArgumentError):
         strategy.run(uneven)
-    for each in (strategy, MirroredStrategy(["/cpu:0", "/cpu:1"])):
+    for each in (strategy, MirroredStrategy(two_devices)):
         total = each.run(lambda: get_replica_context().all_reduce("SUM", constant(1.0)))
         assert values(total) == [2.0, 2.0]
 
@@ -225,17 +225,17 @@ def test_devices_are_those_of_one_process_each_once(devices, error):
         MirroredStrategy(devices)
 
 
-def test_every_way_to_combine_gives_the_same_numbers():
+def test_every_way_to_combine_gives_the_same_numbers(two_devices):
     for ops in (NcclAllReduce(), HierarchicalCopyAllReduce(num_packs=2)):
-        strategy = MirroredStrategy(["/cpu:0", "/cpu:1"], cross_device_ops=ops)
+        strategy = MirroredStrategy(two_devices, cross_device_ops=ops)
         assert float(strategy.reduce("SUM", strategy.run(lambda: ones([])), axis=None)) == 2.0
     with pytest.raises(ValueError, match="num_packs"):
         NcclAllReduce(num_packs=-1)
 
 
-def test_many_runs_from_many_threads_do_not_disturb_each_other():
+def test_many_runs_from_many_threads_do_not_disturb_each_other(two_devices):
     def train(results, number):
-        strategy = MirroredStrategy(["/cpu:0", "/cpu:1"])
+        strategy = MirroredStrategy(two_devices)
         for _ in range(50):
             total = strategy.run(
                 lambda: get_replica_context().all_reduce("SUM", constant(float(number)))

@@ -21,8 +21,8 @@ from clustersim.values.variable import Variable
 
 
 @pytest.fixture
-def strategy():
-    return OneDeviceStrategy("/cpu:0")
+def strategy(two_devices):
+    return OneDeviceStrategy(two_devices[0])
 
 
 def test_the_seeds_example_gives_90(strategy):
