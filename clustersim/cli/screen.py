@@ -8,6 +8,7 @@ import json
 import os
 import sys
 import threading
+from base64 import b64decode
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TextIO
@@ -131,8 +132,12 @@ class Screen:
         if self._is_muted:
             return
         stream = sys.stderr if event["stream"] == "stderr" else sys.stdout
-        prefix = self._prefix(event["task"], stream) if self._style.has_prefix else ""
-        _write(stream, prefix + event["line"])
+        if self._style.has_prefix:
+            _write(stream, self._prefix(event["task"], stream) + event["line"])
+        elif "raw" in event:  # a line without an end, or bytes that are no text
+            _write_bytes(stream, b64decode(event["raw"]))
+        else:
+            _write(stream, event["line"])
 
     def _on_end(self, event: Mapping[str, Any]) -> None:
         count = event["dropped_lines"]
@@ -166,6 +171,15 @@ def _write(stream: TextIO, line: str) -> None:
         stream.flush()
     except (BrokenPipeError, ValueError):
         pass  # whoever read us is gone; the run goes on, its logs are files
+
+
+def _write_bytes(stream: TextIO, data: bytes) -> None:
+    try:
+        stream.flush()
+        stream.buffer.write(data)
+        stream.flush()
+    except (BrokenPipeError, ValueError):
+        pass  # as above
 
 
 def _wants_colour(stream: TextIO) -> bool:

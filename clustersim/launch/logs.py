@@ -94,16 +94,17 @@ class TaskLog:
         self._file = path.open("ab", buffering=0)
         self._rest: dict[str, bytes] = {}
 
-    def feed(self, stream: str, data: bytes) -> list[str]:
-        """Takes what came from `stream`; returns the lines that are now whole."""
+    def feed(self, stream: str, data: bytes) -> list[bytes]:
+        """Takes what came from `stream`; returns the lines that are now whole, with their ends."""
         self._file.write(data)
         *whole, rest = (self._rest.get(stream, b"") + data).split(b"\n")
+        lines = [line + b"\n" for line in whole]
         if len(rest) > MAX_LINE_BYTES:
-            whole, rest = [*whole, rest], b""
+            lines, rest = [*lines, rest], b""
         self._rest[stream] = rest
-        return self._keep(whole)
+        return self._keep(lines)
 
-    def finish(self, stream: str) -> list[str]:
+    def finish(self, stream: str) -> list[bytes]:
         """Returns what `stream` left without a line end, when it is closed."""
         rest = self._rest.pop(stream, b"")
         return self._keep([rest] if rest else [])
@@ -112,10 +113,14 @@ class TaskLog:
         """Closes the file. A second call does nothing."""
         self._file.close()
 
-    def _keep(self, lines: Sequence[bytes]) -> list[str]:
-        texts = [line.decode(errors="replace").rstrip("\r") for line in lines]
-        self.tail.extend(texts)
-        return texts
+    def _keep(self, lines: list[bytes]) -> list[bytes]:
+        self.tail.extend(map(shown, lines))
+        return lines
+
+
+def shown(line: bytes) -> str:
+    """Returns a line as text without its end; what is no UTF-8 is replaced."""
+    return line.decode(errors="replace").removesuffix("\n").rstrip("\r")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

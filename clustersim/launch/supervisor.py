@@ -14,6 +14,7 @@ import os
 import signal
 import sys
 import traceback
+from base64 import b64encode
 from collections import deque
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
@@ -25,7 +26,7 @@ from clustersim.launch import launcher, lifecycle, orphans
 from clustersim.launch.containers import ContainerLauncher
 from clustersim.launch.launcher import Launcher, ProcessLauncher, Started
 from clustersim.launch.lifecycle import Fate, Rung, Success
-from clustersim.launch.logs import TaskLog, excerpt, log_path
+from clustersim.launch.logs import TaskLog, excerpt, log_path, shown
 from clustersim.launch.plan import RunPlan
 from clustersim.launch.records import RecordSieve
 
@@ -343,9 +344,12 @@ class Supervisor:
 
     # -- saying ---------------------------------------------------------------------------------
 
-    def _say(self, task: Task, stream: str, lines: list[str]) -> None:
+    def _say(self, task: Task, stream: str, lines: list[bytes]) -> None:
+        """Tells of lines; with their bytes where the text does not say them all."""
         for line in lines:
-            self._emit("log", task=str(task), stream=stream, line=line)
+            text = shown(line)
+            exact = {} if text.encode() + b"\n" == line else {"raw": b64encode(line).decode()}
+            self._emit("log", task=str(task), stream=stream, line=text, **exact)
 
     def _emit(self, ev: str, **fields: object) -> None:
         """Writes an event; log lines are dropped while the launcher is far behind."""

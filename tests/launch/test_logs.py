@@ -53,10 +53,10 @@ def test_without_a_whole_traceback_there_is_none(lines):
 
 def test_lines_are_whole_and_the_file_is_byte_for_byte(tmp_path):
     log = TaskLog(tmp_path / "a.log")
-    assert log.feed("stdout", b"one\ntw") == ["one"]
-    assert log.feed("stderr", b"other\n") == ["other"]
-    assert log.feed("stdout", b"o\r\n\xff") == ["two"]
-    assert log.finish("stdout") == ["\ufffd"]
+    assert log.feed("stdout", b"one\ntw") == [b"one\n"]
+    assert log.feed("stderr", b"other\n") == [b"other\n"]
+    assert log.feed("stdout", b"o\r\n\xff") == [b"two\r\n"]
+    assert log.finish("stdout") == [b"\xff"]
     assert log.finish("stdout") == []
     log.close()
     log.close()

@@ -302,10 +302,14 @@ def test_a_killed_supervisor_is_reported_and_its_tasks_are_ended(folder):
 
 
 def test_quiet_is_transparent_in_a_pipe(folder):
-    (folder / "say.py").write_text("import sys\nprint('a\\tb')\nprint('no end', end='')\n")
-    code, out, err = run(folder, "-q", "-n", "1", "say.py")
-    assert (code, err) == (0, "")
-    assert out == "a\tb\nno end\n"
+    said = b"a\tb\r\n\xff\xfe no UTF-8\n" + b"x" * 200_000 + b"\n\nno end"
+    (folder / "say.py").write_text(f"import sys\nsys.stdout.buffer.write({said!r})\n")
+    done = subprocess.run(
+        [CLUSTERSIM, "run", "-q", "-n", "1", "say.py"],
+        cwd=folder, capture_output=True, timeout=LIMIT_S, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout == said
 
 
 def test_each_task_has_its_whole_output_in_a_file(folder):
