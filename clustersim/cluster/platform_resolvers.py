@@ -244,15 +244,6 @@ class KubernetesClusterResolver(_NamedTaskResolver):
             }
         )
 
-    def num_accelerators(
-        self,
-        task_type: str | None = None,  # noqa: ARG002  # TensorFlow's signature
-        task_id: int | None = None,  # noqa: ARG002
-        config_proto: object = None,  # noqa: ARG002
-    ) -> dict[str, int]:
-        """Returns an empty count: this version has no device but the CPU."""
-        return {}
-
     def _addresses(self, label: str) -> list[str]:
         pods = self._client.list_pod_for_all_namespaces(label_selector=label).items
         found = []

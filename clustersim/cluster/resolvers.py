@@ -13,6 +13,7 @@ from typing import Any
 
 from clustersim.cluster.spec import ClusterSpec, JobMap
 from clustersim.cluster.tf_config import VARIABLE, TFConfig
+from clustersim.devices.simulated import list_logical_devices
 
 
 class ClusterResolver:
@@ -40,10 +41,21 @@ class ClusterResolver:
         self,
         task_type: str | None = None,
         task_id: int | None = None,
-        config_proto: object = None,
+        config_proto: object = None,  # noqa: ARG002  # TensorFlow's signature
     ) -> dict[str, int]:
-        """Returns how many devices of each type but CPU this process has."""
-        raise NotImplementedError
+        """Returns how many devices of each type but CPU this process has, simulated ones included.
+
+        With both a type and an id, only devices whose full name holds them count. The names are full
+        once a strategy has joined the cluster; before that, as in TensorFlow, none of them does.
+        """
+        self.master(task_type, task_id)  # raises for a place that is not in the cluster
+        is_placed = task_type is not None and task_id is not None
+        counts: dict[str, int] = defaultdict(int)
+        for device in list_logical_devices():
+            is_there = f"/job:{task_type}" in device.name and f"/task:{task_id}" in device.name
+            if device.device_type != "CPU" and (is_there or not is_placed):
+                counts[device.device_type] += 1
+        return counts
 
 
 class SimpleClusterResolver(ClusterResolver):
@@ -186,11 +198,12 @@ class EnvironmentResolver(ClusterResolver):
         self,
         task_type: str | None = None,
         task_id: int | None = None,
-        config_proto: object = None,  # noqa: ARG002  # TensorFlow's signature
+        config_proto: object = None,
     ) -> dict[str, int]:
-        """Returns an empty count: this version has no device but the CPU."""
-        self.master(task_type, task_id)  # raises for a place that is not in the cluster
-        return defaultdict(int)
+        """Returns how many devices of each type but CPU this task has. See `ClusterResolver`."""
+        job = self.task_type if task_type is None else task_type
+        index = self.task_id if task_id is None else task_id
+        return super().num_accelerators(job, index, config_proto)
 
 
 class TFConfigClusterResolver(EnvironmentResolver):
