@@ -1,5 +1,6 @@
 """Fixtures of our own tests: nothing a test starts may outlive it."""
 
+import signal
 import threading
 from pathlib import Path
 
@@ -21,6 +22,16 @@ def package_sources():
         for path in PACKAGE.rglob("*.py")
         if "_pb2" not in path.name
     }
+
+
+@pytest.fixture(scope="session", autouse=True)
+def ctrl_c_is_heard():
+    """A shell's background jobs ignore SIGINT, and so would all that tests start."""
+    before = signal.getsignal(signal.SIGINT)
+    if before is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def _our_threads():

@@ -214,7 +214,8 @@ def test_without_docker_or_with_a_dead_engine_it_says_so(engine, monkeypatch):
         ComposeCluster(script(HELLO)).start()
 
 
-def test_without_compose_it_says_so(engine):
+def test_without_compose_it_says_so(engine, monkeypatch):
+    monkeypatch.setenv("PATH", os.environ["PATH"].partition(os.pathsep)[0])
     (engine / "broken-compose").write_text("'compose' is not a docker command")
     with pytest.raises(StartError, match="Docker Compose is not installed"):
         ComposeCluster(script(HELLO)).start()
