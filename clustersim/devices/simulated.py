@@ -123,11 +123,6 @@ class Machine:
             ValueError: There is no such physical device.
         """
         with self._lock:
-            if self._devices:
-                raise RuntimeError(
-                    "Devices cannot be split after one of them was used. Call"
-                    " set_logical_device_configuration before any tensor is made."
-                )
             if device not in self._found():
                 raise ValueError(
                     f"No physical device {device!r}. This machine has {self.physical()}."
@@ -138,6 +133,11 @@ class Machine:
                 raise ValueError(
                     "A CPU's memory cannot be limited: it is this process's own. Limit a GPU, or"
                     " leave memory_limit out."
+                )
+            if self._devices and self._configurations.get(device) != list(configurations):
+                raise RuntimeError(
+                    "Devices cannot be split after one of them was used. Call"
+                    " set_logical_device_configuration before any tensor is made."
                 )
             self._configurations[device] = list(configurations)
 
@@ -223,6 +223,10 @@ class Machine:
             raise errors.InvalidArgumentError(
                 f"{wanted.to_string()} is unknown: this process has the devices of"
                 f" /job:{self._job}/replica:0/task:{self._task} only. Leave job and task out."
+            )
+        if wanted.device_index is not None and wanted.device_index < 0:
+            raise errors.InvalidArgumentError(
+                f"Malformed device specification {wanted.to_string()!r}: an index is 0 or more."
             )
         for device in devices:
             if (device.device_type, device.index) == (wanted.device_type, wanted.device_index):
@@ -402,6 +406,11 @@ def canonicalize(name: str | LogicalDevice | None) -> str:
 
     What the name leaves open is taken from the current scope, then from this process's first CPU.
     """
+    hash(name)  # TensorFlow keeps what it resolved by name: a list is a TypeError
+    if isinstance(name, DeviceSpec):
+        raise AttributeError(  # noqa: TRY004  # TensorFlow's error
+            f"A strategy takes device names, not {name!r}. Use its to_string()."
+        )
     outer = MACHINE.default_spec().make_merged_spec(_requested.get() or DeviceSpec())
     return outer.make_merged_spec(as_spec(name)).to_string()
 

@@ -12,8 +12,11 @@ Source: tensorflow/python/distribute/distribute_lib.py, 2.21.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from clustersim.clock import SYSTEM_CLOCK
 from clustersim.collectives.schedule import ReduceOp
@@ -37,7 +40,7 @@ from clustersim.values.tensor import Tensor, convert
 from clustersim.values.variable import Variable, VariableRecipe
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from clustersim.cluster.resolvers import ClusterResolver
     from clustersim.data.sharding import InputContext
@@ -92,9 +95,9 @@ class StrategyExtended(ABC):
         """The devices on which this process's variables live."""
         return self._devices
 
-    @property
-    def non_slot_devices(self) -> tuple[str, ...]:
-        """The devices for variables that belong to no other variable."""
+    def non_slot_devices(self, var_list: Sequence[Variable] | None) -> tuple[str, ...]:
+        """Returns the devices for variables that belong to no other variable."""
+        del var_list  # all variables of a strategy have the same devices
         return self._devices
 
     @property
@@ -322,6 +325,7 @@ class Strategy:
 
         Raises:
             ValueError: `args` is no list or tuple.
+            TypeError: `kwargs` is no mapping.
             RuntimeError: Called inside `run`, or another strategy is entered.
         """
         del options
@@ -329,6 +333,8 @@ class Strategy:
             raise ValueError(  # noqa: TRY004  # TensorFlow's error
                 f"args must be a list or a tuple, not {args!r}. Write args=(x,) for one argument."
             )
+        if kwargs and not isinstance(kwargs, Mapping):
+            raise TypeError(f"kwargs must be a dict of arguments by name, not {kwargs!r}.")
         require_cross_replica(self)
         extended, metrics = self._extended, self._extended.metrics
         started, blocked_s = SYSTEM_CLOCK.now(), metrics.blocked_s
@@ -378,6 +384,10 @@ class Strategy:
     def experimental_local_results(self, value: Any) -> tuple[Any, ...]:
         """Returns a tuple of what each replica of this process has."""
         return self._extended.local_results(value)
+
+    def unwrap(self, value: Any) -> tuple[Any, ...]:
+        """The older name of `experimental_local_results`."""
+        return self.experimental_local_results(value)
 
     def experimental_distribute_dataset(
         self, dataset: Dataset, options: InputOptions | None = None
@@ -465,7 +475,7 @@ def _sum_over(value: Any, axis: Any) -> Tensor:
             f"A tensor of type {tensor.dtype.name} cannot be reduced. Cast it to a number first."
         )
     for one in axis if isinstance(axis, tuple) else (axis,):
-        if not isinstance(one, int):
+        if not isinstance(one, int | np.integer):
             raise TypeError(f"axis must be a whole number or a tuple of them, not {axis!r}.")
         if not -tensor.ndim <= one < tensor.ndim:
             raise ValueError(f"Shape {tensor.shape} has no axis {one}.")

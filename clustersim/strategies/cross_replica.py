@@ -117,5 +117,7 @@ SINGLE_PROCESS: CrossReplica = _SingleProcess()
 
 
 def mean_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Returns the dtype of a mean over replicas: floats stay, all else becomes float64."""
-    return dtype if np.issubdtype(dtype, np.floating) else np.dtype(np.float64)
+    """Returns the dtype of a mean: floats stay, small integers become float32, others float64."""
+    if np.issubdtype(dtype, np.floating):
+        return dtype
+    return np.dtype(np.float32 if dtype.itemsize < 4 else np.float64)

@@ -172,6 +172,14 @@ class _TurnContext(ReplicaContext):
         super().__init__(strategy, replica_id, local_index)
         self.run = run
 
+    @property
+    def devices(self) -> Sequence[Any]:
+        """The name of this replica's device, in a list in a list, as in TensorFlow. Raises as there."""
+        return [list(super().devices)]
+
+
+_TurnContext.__name__ = "_MirroredReplicaContext"  # what type(x).__name__ says in TensorFlow
+
 
 class _Run:
     """One call of `run`: its replicas, in turn. All methods but `_body` hold the word."""
@@ -229,7 +237,7 @@ class _Run:
 
     def variable(self, index: int, recipe: VariableRecipe) -> Variable:
         """Returns the variable that replica 0 made by the same name, in the same place."""
-        name = recipe.name or "Variable"
+        name = recipe.base_name
         position = self._num_variables[index, name]
         self._num_variables[index, name] += 1
         made = self._variables[name]
@@ -474,6 +482,11 @@ def _canonical(devices: Sequence[str | LogicalDevice]) -> tuple[str, ...]:
         raise RuntimeError(
             f"devices names several tasks: {list(devices)!r}. MirroredStrategy is about one process;"
             " use MultiWorkerMirroredStrategy for several."
+        )
+    if any(spec.job not in {None, "localhost"} and spec.task is None for spec in specs):
+        raise ValueError(
+            f"devices names another job without a task: {list(devices)!r}. Write for example"
+            " '/job:worker/task:0/cpu:0'."
         )
     names = tuple(canonicalize(each) for each in devices)
     if len(set(names)) != len(names):

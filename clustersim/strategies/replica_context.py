@@ -55,8 +55,13 @@ class ReplicaContext:
         return self._strategy.num_replicas_in_sync
 
     @property
-    def devices(self) -> tuple[str, ...]:
-        """The name of this replica's device."""
+    def devices(self) -> Sequence[Any]:
+        """The name of this replica's device.
+
+        Raises:
+            RuntimeError: This context is not the current one.
+        """
+        require_replica(self)
         return (self._strategy.extended.worker_devices[self._local_index],)
 
     def merge_call(

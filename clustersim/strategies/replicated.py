@@ -44,6 +44,7 @@ from clustersim.values.per_replica import (
 )
 from clustersim.values.tensor import Tensor, convert, is_tensor, make
 from clustersim.values.variable import (
+    UnreadVariable,
     Variable,
     VariableAggregation,
     VariableRecipe,
@@ -218,7 +219,9 @@ class ReplicatedExtended(StrategyExtended):
                 part.dtype  # noqa: B018  # AttributeError for Python numbers, as in TensorFlow
             return self._combined(op, [leaf.values])[0]
         if not is_tensor(leaf) and np.all(leaf == 0):
-            leaf.shape  # noqa: B018  # AttributeError for Python's 0, as in TensorFlow
+            return np.zeros(
+                leaf.shape, leaf.dtype
+            )  # AttributeError for Python's 0, as in TensorFlow
         if op is ReduceOp.SUM and self.num_replicas_in_sync > 1:
             raise ValueError(
                 f"A non-DistributedValues value {leaf!r} cannot be reduced with the given reduce op"
@@ -295,7 +298,7 @@ class ReplicatedExtended(StrategyExtended):
         return make(self._cross_replica.broadcast(value.host(), root=0))
 
     def _component(self, recipe: VariableRecipe, value: Tensor, index: int) -> Variable:
-        name = recipe.name or "Variable"
+        name = recipe.base_name
         with DeviceScope(self._devices[index]):
             return plain_variable(
                 recipe, value=value, name=f"{name}/replica_{index}" if index else name
@@ -317,7 +320,8 @@ class ReplicatedExtended(StrategyExtended):
             with DeviceScope(component.device):
                 result = fn(component, *own_args, **own_kwargs)
             # What an assignment returns is read now: the variable may change again.
-            results.append(result.value() if result is component else result)
+            is_assigned = isinstance(result, UnreadVariable) and result.is_of(component)
+            results.append(result.value() if is_assigned or result is component else result)
         regrouped = regroup(results, Mirrored)
         if not group:
             return nest.map_structure(self.local_results, regrouped)
@@ -326,7 +330,10 @@ class ReplicatedExtended(StrategyExtended):
     def aggregate(self, value: object, aggregation: VariableAggregation) -> Any:
         """Returns what each component is given: the sum, the mean, or the first replica's value."""
         if aggregation is VariableAggregation.ONLY_FIRST_REPLICA:
-            return self.local_results(value)[0]
+            first = self.local_results(value)[0]
+            if not isinstance(first, int | float):
+                first.dtype  # noqa: B018  # AttributeError for lists and text, as in TensorFlow
+            return first
         return self.reduce(ReduceOp.from_variable_aggregation(aggregation), value)
 
     def read_on_read(self, var: DistributedVariable) -> Any:
@@ -384,6 +391,8 @@ class ReplicatedExtended(StrategyExtended):
     ) -> Tensor:
         """Returns one leaf, given by its local parts, joined over all replicas."""
         tensors = [convert(part) for part in parts]
+        if self.is_multi_worker or tensors[0].dtype.name != "int32":  # that is joined on the host
+            _check_axis(axis, tensors[0])
         if not self.is_multi_worker and tensors[0].dtype.name not in _REDUCIBLE:
             raise TypeError(
                 f"A tensor of type {tensors[0].dtype.name} cannot be gathered. Cast it to one of"
@@ -397,6 +406,16 @@ class ReplicatedExtended(StrategyExtended):
         if not self.is_multi_worker:
             return local
         return make(self._cross_replica.all_gather(local.host(), axis=axis, options=options))
+
+
+def _check_axis(axis: object, tensor: Tensor) -> None:
+    """Raises AssertionError for what is no number, ValueError for an axis that the tensor lacks."""
+    if isinstance(axis, str):
+        raise AssertionError(f"axis must be a whole number, not {axis!r}.")  # noqa: TRY004  # TensorFlow's
+    if tensor.ndim and not 0 <= int(convert(axis)) < tensor.ndim:
+        raise ValueError(
+            f"axis {axis} is not one of a tensor of shape {tensor.shape}. Give 0 to {tensor.ndim - 1}."
+        )
 
 
 def _local_sum(tensors: Sequence[Tensor]) -> Any:

@@ -74,12 +74,12 @@ def convert_to_tensor(
 
 def zeros(shape: object, dtype: object = dtypes.float32, name: str | None = None) -> Tensor:
     """Returns a tensor of zeros."""
-    return make(np.zeros(dims_of(shape), as_dtype(dtype).as_numpy_dtype))
+    return make(np.zeros(sizes_of(shape), as_dtype(dtype).as_numpy_dtype))
 
 
 def ones(shape: object, dtype: object = dtypes.float32, name: str | None = None) -> Tensor:
     """Returns a tensor of ones."""
-    return make(np.ones(dims_of(shape), as_dtype(dtype).as_numpy_dtype))
+    return make(np.ones(sizes_of(shape), as_dtype(dtype).as_numpy_dtype))
 
 
 def fill(dims: object, value: object, name: str | None = None) -> Tensor:
@@ -114,6 +114,8 @@ def range_(
         max((part.dtype for part in parts), key=_range_rank) if dtype is None else as_dtype(dtype)
     )
     bounds = [part.numpy() for part in parts]
+    if bounds[2] == 0:
+        raise errors.InvalidArgumentError("A range needs a delta that is not 0.")
     return make(np.arange(*bounds).astype(want.as_numpy_dtype))
 
 
@@ -247,8 +249,10 @@ def rank(input: object, name: str | None = None) -> Tensor:
     return constant(convert(input).ndim)
 
 
-def where(condition: object, x: object, y: object, name: str | None = None) -> Tensor:
-    """Returns `x` where the condition holds, else `y`."""
+def where(condition: object, x: object = None, y: object = None, name: str | None = None) -> Tensor:
+    """Returns `x` where the condition holds, else `y`; without both, where it holds: `[n, rank] int64`."""
+    if x is None and y is None:
+        return make(np.argwhere(convert(condition).host()))
     first, second = same_dtype(x, y)
     return apply(namespace().where, convert(condition, dtypes.bool_), first, second)
 
@@ -258,7 +262,17 @@ def dims_of(shape: object) -> tuple[int, ...]:
     if isinstance(shape, TensorShape):
         return tuple(int(dim or 0) for dim in shape)
     host = convert(shape).host()
+    if host.dtype.kind not in "iu" and host.size:
+        raise TypeError(f"A shape holds whole numbers, not {shape!r}.")
     return tuple(int(dim) for dim in host.reshape(-1))
+
+
+def sizes_of(shape: object) -> tuple[int, ...]:
+    """Returns a shape of which no dimension is left open; InvalidArgumentError for a negative one."""
+    dims = dims_of(shape)
+    if any(dim < 0 for dim in dims):
+        raise errors.InvalidArgumentError(f"Dimensions must be 0 or more, but the shape is {dims}.")
+    return dims
 
 
 def axes_of(axis: Axis) -> tuple[int, ...] | int | None:

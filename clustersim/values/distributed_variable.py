@@ -23,6 +23,7 @@ from clustersim.values.shapes import TensorShape
 from clustersim.values.tensor import Tensor, convert, is_tensor
 from clustersim.values.variable import (
     Change,
+    UnreadVariable,
     Variable,
     VariableAggregation,
     VariableRecipe,
@@ -121,20 +122,27 @@ class DistributedVariable(Container, Variable):
             )
 
     def __tensor__(self) -> Tensor:
-        mode = scope.current()
-        if mode is None:  # the default replica context, whose id is 0
+        if scope.current() is None:  # the default replica context, whose id is 0
             return self._primary.value()
-        self._check_strategy(mode)
         return self._nearest().value()
 
     def value(self) -> Tensor:
         """Returns the present value, of this replica or as the synchronization says."""
-        return self.read_value()
+        return self.__tensor__()
 
     def read_value(self) -> Tensor:
-        """Returns the present value, of this replica or as the synchronization says."""
+        """Returns what `value` returns, on the current device.
+
+        Raises:
+            RuntimeError: Another strategy is entered.
+        """
         with self._entered():
-            return self.__tensor__()
+            return super().read_value()
+
+    def numpy(self) -> Any:
+        """Returns the present value as NumPy has it. Raises as `read_value`."""
+        with self._entered():
+            return super().numpy()
 
     def __float__(self) -> float:
         raise TypeError(
@@ -149,7 +157,7 @@ class DistributedVariable(Container, Variable):
         )
 
     def __bool__(self) -> bool:
-        return bool(self.read_value())
+        return bool(self.value())
 
     def _write(self, change: Change, value: object) -> Any:
         with self._entered() as mode:
@@ -178,7 +186,7 @@ class MirroredVariable(DistributedVariable):
 
     def _write_in_replica(self, replica: scope.InReplica, change: Change, value: object) -> Any:
         if self.aggregation is VariableAggregation.NONE:
-            return change(self._nearest(), value).value()
+            return UnreadVariable(change(self._nearest(), value))
         if self.aggregation is VariableAggregation.MEAN and not self.dtype.is_floating:
             _refuse_integer_mean(self.dtype, value)
 
@@ -199,7 +207,7 @@ class SyncOnReadVariable(DistributedVariable):
         with self._entered():
             return self._aggregated()
 
-    def read_value(self) -> Tensor:
+    def value(self) -> Tensor:
         """Returns this replica's component, outside of replicas the aggregate.
 
         Raises:
@@ -219,7 +227,7 @@ class SyncOnReadVariable(DistributedVariable):
 
     def _write_in_replica(self, replica: scope.InReplica, change: Change, value: object) -> Any:
         del replica  # nobody else is concerned
-        return change(self._nearest(), value)
+        return UnreadVariable(change(self._nearest(), value))
 
     def _write_all(self, change: Change, value: object) -> Any:
         if self.aggregation is VariableAggregation.SUM:
@@ -229,10 +237,8 @@ class SyncOnReadVariable(DistributedVariable):
                     " strategy.run would count once per replica. Assign to it, or add inside."
                 )
             value = self._share(value)
-        written = super()._write_all(change, value)
-        if self.aggregation is VariableAggregation.NONE:
-            self._aggregated()  # TensorFlow writes, and then fails to read the result
-        return written
+        super()._write_all(change, value)
+        return self._aggregated()  # with aggregation NONE it is written, and then cannot be read
 
     def _share(self, value: object) -> Tensor:
         """Returns what each component gets so that their sum is `value`."""

@@ -153,16 +153,29 @@ def to_host_array(value: object, dtype: DType | None) -> npt.NDArray[Any]:
         ValueError: The value is ragged, or no tensor can hold it.
     """
     array = value if isinstance(value, np.ndarray | np.generic) else _of_python(value)
+    if dtype is not None and dtype.is_floating and _is_python_numbers(value, array):
+        array = np.asarray(value, dtype=dtype.as_numpy_dtype)  # not by way of float32
     have = of_numpy(np.asarray(array).dtype)
     if have is string:
         return _strings(np.asarray(array), value, dtype)
     want = have if dtype is None else dtype
-    if not can_become(have, want):
+    if not can_become(have, want) and not _is_taken_as(value, have, want):
         raise TypeError(
             f"Cannot convert {value!r} of type {have.name} to a tensor of type {want.name}. Cast"
             " it first, with tf.cast."
         )
     return np.array(array, dtype=want.as_numpy_dtype, order="C")
+
+
+def _is_python_numbers(value: object, array: Any) -> bool:
+    return not isinstance(value, np.ndarray | np.generic) and array.dtype.kind in "fib"
+
+
+def _is_taken_as(value: object, have: DType, want: DType) -> bool:
+    """Returns whether TensorFlow takes a Python truth value or a NumPy scalar as another type."""
+    if isinstance(value, bool):
+        return want.is_integer or want.is_floating
+    return isinstance(value, np.floating) and have.is_floating and want.is_integer
 
 
 def _of_python(value: object) -> npt.NDArray[Any]:

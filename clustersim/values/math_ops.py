@@ -23,6 +23,7 @@ from clustersim.values.tensor import (
     convert,
     floor_divide,
     floor_mod,
+    matrix_product,
     namespace,
     native_dtype,
     same_dtype,
@@ -99,17 +100,17 @@ def less(x: object, y: object, name: str | None = None) -> Tensor:
 
 def logical_and(x: object, y: object, name: str | None = None) -> Tensor:
     """Returns where both are true."""
-    return apply(lambda a, b: a & b, *same_dtype(x, y))
+    return apply(lambda a, b: a & b, _truth(x), _truth(y))
 
 
 def logical_or(x: object, y: object, name: str | None = None) -> Tensor:
     """Returns where one is true."""
-    return apply(lambda a, b: a | b, *same_dtype(x, y))
+    return apply(lambda a, b: a | b, _truth(x), _truth(y))
 
 
 def logical_not(x: object, name: str | None = None) -> Tensor:
     """Returns where it is false."""
-    return apply(lambda a: ~a, convert(x, dtypes.bool_))
+    return apply(lambda a: ~a, _truth(x))
 
 
 def matmul(
@@ -120,34 +121,22 @@ def matmul(
     name: str | None = None,
 ) -> Tensor:
     """Returns the matrix product of `[..., n, k]` and `[..., k, m]`, each transposed first if asked."""
-    xp = namespace()
-
-    def product(left: NativeArray, right: NativeArray) -> NativeArray:
-        left = xp.matrix_transpose(left) if transpose_a else left
-        return left @ (xp.matrix_transpose(right) if transpose_b else right)
-
-    first, second = same_dtype(a, b)
-    if min(first.ndim, second.ndim) < 2:
-        raise errors.InvalidArgumentError(
-            f"matmul needs matrices, but the shapes are {first.shape} and {second.shape}. Reshape"
-            " vectors to [1, n] or [n, 1]."
-        )
-    return apply(product, first, second)
+    return matrix_product(*same_dtype(a, b), is_transposed=(transpose_a, transpose_b))
 
 
 def exp(x: object, name: str | None = None) -> Tensor:
     """Returns e ** x."""
-    return apply(namespace().exp, convert(x))
+    return apply(namespace().exp, _floating(x))
 
 
 def log(x: object, name: str | None = None) -> Tensor:
     """Returns the natural logarithm."""
-    return apply(namespace().log, convert(x))
+    return apply(namespace().log, _floating(x))
 
 
 def sqrt(x: object, name: str | None = None) -> Tensor:
     """Returns the square root."""
-    return apply(namespace().sqrt, convert(x))
+    return apply(namespace().sqrt, _floating(x))
 
 
 def square(x: object, name: str | None = None) -> Tensor:
@@ -157,13 +146,13 @@ def square(x: object, name: str | None = None) -> Tensor:
 
 def tanh(x: object, name: str | None = None) -> Tensor:
     """Returns the hyperbolic tangent."""
-    return apply(namespace().tanh, convert(x))
+    return apply(namespace().tanh, _floating(x))
 
 
 def sigmoid(x: object, name: str | None = None) -> Tensor:
     """Returns 1 / (1 + e ** -x)."""
     xp = namespace()
-    return apply(lambda a: 1 / (1 + xp.exp(-a)), convert(x))
+    return apply(lambda a: 1 / (1 + xp.exp(-a)), _floating(x))
 
 
 def abs_(x: object, name: str | None = None) -> Tensor:
@@ -190,7 +179,7 @@ def softmax(logits: object, axis: int = -1, name: str | None = None) -> Tensor:
         powers = xp.exp(array - xp.max(array, axis=axis, keepdims=True))
         return powers / xp.sum(powers, axis=axis, keepdims=True)
 
-    return apply(normalized, convert(logits))
+    return apply(normalized, _floating(logits))
 
 
 def log_softmax(logits: object, axis: int = -1, name: str | None = None) -> Tensor:
@@ -201,7 +190,7 @@ def log_softmax(logits: object, axis: int = -1, name: str | None = None) -> Tens
         shifted = array - xp.max(array, axis=axis, keepdims=True)
         return shifted - xp.log(xp.sum(xp.exp(shifted), axis=axis, keepdims=True))
 
-    return apply(normalized, convert(logits))
+    return apply(normalized, _floating(logits))
 
 
 def reduce_sum(
@@ -255,7 +244,7 @@ def reduce_all(
 ) -> Tensor:
     """Returns whether all are true."""
     xp, axes = namespace(), axes_of(axis)
-    tensor = convert(input_tensor, dtypes.bool_)
+    tensor = _truth(input_tensor)
     return apply(lambda a: xp.all(a, axis=axes, keepdims=keepdims), tensor)
 
 
@@ -264,7 +253,7 @@ def reduce_any(
 ) -> Tensor:
     """Returns whether any is true."""
     xp, axes = namespace(), axes_of(axis)
-    tensor = convert(input_tensor, dtypes.bool_)
+    tensor = _truth(input_tensor)
     return apply(lambda a: xp.any(a, axis=axes, keepdims=keepdims), tensor)
 
 
@@ -300,12 +289,30 @@ def control_dependencies(control_inputs: object) -> AbstractContextManager[None]
     return nullcontext()
 
 
+def _floating(value: object) -> Tensor:
+    tensor = convert(value)
+    if not (tensor.dtype.is_floating or tensor.dtype.is_complex):
+        raise errors.InvalidArgumentError(
+            f"This function takes floats, not {tensor.dtype.name}. Cast it first, with tf.cast."
+        )
+    return tensor
+
+
+def _truth(value: object) -> Tensor:
+    tensor = convert(value)
+    if not tensor.dtype.is_bool:
+        raise errors.InvalidArgumentError(
+            f"This function takes truth values, not {tensor.dtype.name}. Compare first."
+        )
+    return tensor
+
+
 def _numeric(value: object) -> Tensor:
     if isinstance(value, dict):
         raise TypeError(f"A dict cannot be reduced: {value!r}. Reduce each of its values.")
     tensor = convert(value)
     if tensor.dtype is dtypes.bool_ or tensor.dtype is dtypes.string:
-        raise TypeError(
+        raise errors.InvalidArgumentError(
             f"Cannot reduce a tensor of type {tensor.dtype.name}. Cast it to a number first."
         )
     return tensor

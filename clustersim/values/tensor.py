@@ -90,10 +90,10 @@ class Operators(TensorLike):
         return _reflected(operator.pow, self, other)
 
     def __matmul__(self, other: object) -> "Tensor":
-        return _binary(operator.matmul, self, other)
+        return matrix_product(*same_dtype(self, other))
 
     def __rmatmul__(self, other: object) -> "Tensor":
-        return _reflected(operator.matmul, self, other)
+        return matrix_product(*same_dtype(other, self))
 
     def __and__(self, other: object) -> "Tensor":
         return _binary(operator.and_, self, other)
@@ -117,14 +117,13 @@ class Operators(TensorLike):
         return _binary(operator.ge, self, other)
 
     def __eq__(self, other: object) -> Any:
-        return False if other is None else _binary(operator.eq, self, other)
+        return False if other is None else _compared(operator.eq, self, other)
 
     def __ne__(self, other: object) -> Any:
-        return True if other is None else _binary(operator.ne, self, other)
+        return True if other is None else _compared(operator.ne, self, other)
 
     def __hash__(self) -> int:
-        kind = type(self).__name__
-        raise TypeError(f"{kind} is unhashable. Instead, use {kind.lower()}.ref() as the key.")
+        raise TypeError(f"{type(self).__name__} is unhashable. Instead, use its ref() as the key.")
 
     def __neg__(self) -> "Tensor":
         return apply(operator.neg, self.__tensor__())
@@ -245,7 +244,7 @@ class Tensor(Operators):
         return np.array(host, dtype=dtype)
 
     def __bool__(self) -> bool:
-        return bool(self._only())
+        return bool(self._array.size) and bool(self._only())
 
     def __int__(self) -> int:
         return int(self._number())
@@ -254,13 +253,13 @@ class Tensor(Operators):
         return float(self._number())
 
     def __complex__(self) -> complex:
-        return complex(self._only())
+        return complex(self._number())
 
     def __index__(self) -> int:
-        return operator.index(self._only())
+        return operator.index(self._number())
 
     def __format__(self, spec: str) -> str:
-        return format(self.numpy(), spec) if self.ndim == 0 else format(str(self), spec)
+        return format(self.numpy(), spec)
 
     def __len__(self) -> int:
         if self.ndim == 0:
@@ -273,10 +272,10 @@ class Tensor(Operators):
         return (self[i] for i in range(len(self)))
 
     def _number(self) -> Any:
-        if self._array.size != 1:
+        if self.ndim != 0:
             raise TypeError(
-                f"Only a tensor of one element can become a number, and this one has shape"
-                f" {self.shape}. Reduce it first, for example with tf.reduce_sum."
+                f"Only a scalar tensor can become a number, and this one has shape {self.shape}. Take"
+                " one element, or reduce it, for example with tf.reduce_sum."
             )
         return self._only()
 
@@ -354,7 +353,7 @@ def apply(function: Function, *inputs: Tensor, device: Device | None = None) -> 
     """Returns the tensor of `function` of the inputs' arrays, computed on the current device or `device`.
 
     Raises:
-        InvalidArgumentError: The array library refuses the shapes.
+        InvalidArgumentError: The array library refuses the shapes or the types.
     """
     device = device or current_device()
     if device.device_type != "CPU" and any(tensor.dtype is dtypes.string for tensor in inputs):
@@ -369,6 +368,12 @@ def apply(function: Function, *inputs: Tensor, device: Device | None = None) -> 
     except ValueError as error:
         shapes = " and ".join(str(tensor.shape) for tensor in inputs)
         raise errors.InvalidArgumentError(f"Incompatible shapes {shapes}: {error}.") from error
+    except TypeError as error:
+        names = " and ".join(tensor.dtype.name for tensor in inputs)
+        raise errors.InvalidArgumentError(
+            f"This operation does not take tensors of type {names}: {error}. Cast them first, with"
+            " tf.cast."
+        ) from error
     return Tensor(result, device)
 
 
@@ -439,6 +444,28 @@ def floor_mod(x: Tensor, y: Tensor) -> Tensor:
     return apply(operator.mod, x, y)
 
 
+def matrix_product(
+    x: Tensor, y: Tensor, *, is_transposed: tuple[bool, bool] = (False, False)
+) -> Tensor:
+    """Returns the product of matrices `[..., n, k]` and `[..., k, m]`, each transposed first if asked.
+
+    Raises:
+        InvalidArgumentError: One is no matrix, or the shapes do not fit.
+    """
+    if min(x.ndim, y.ndim) < 2:
+        raise errors.InvalidArgumentError(
+            f"matmul needs matrices, but the shapes are {x.shape} and {y.shape}. Reshape vectors to"
+            " [1, n] or [n, 1]."
+        )
+    xp = namespace()
+
+    def product(left: NativeArray, right: NativeArray) -> NativeArray:
+        left = xp.matrix_transpose(left) if is_transposed[0] else left
+        return left @ (xp.matrix_transpose(right) if is_transposed[1] else right)
+
+    return apply(product, x, y)
+
+
 def _refuse_zero(divisor: Tensor) -> None:
     xp = namespace()
     if divisor.dtype.is_integer and not apply(lambda array: xp.all(array != 0), divisor):
@@ -447,6 +474,15 @@ def _refuse_zero(divisor: Tensor) -> None:
 
 def _binary(function: Function, x: object, y: object) -> Tensor:
     return apply(function, *same_dtype(x, y))
+
+
+def _compared(function: Function, x: object, y: object) -> Tensor:
+    """Returns where both are equal or not; one answer for all if their shapes do not fit."""
+    first, second = same_dtype(x, y)
+    sizes = zip(reversed(first.dims), reversed(second.dims), strict=False)
+    if any(one not in {other, 1} and other != 1 for one, other in sizes):
+        return make(np.asarray(function is operator.ne))
+    return apply(function, first, second)
 
 
 def _reflected(function: Function, x: object, y: object) -> Tensor:
@@ -479,6 +515,8 @@ def _part(part: Any) -> Any:
 def _bound(value: Any) -> int | None:
     if value is None:
         return None
+    if isinstance(value, bool):
+        raise ValueError(f"A truth value is no index: {value!r}. Give a number, or a mask.")  # noqa: TRY004
     try:
         return operator.index(value)
     except (TypeError, ValueError):

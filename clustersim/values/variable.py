@@ -17,6 +17,7 @@ from typing import Any, Self, TypeVar
 
 import numpy.typing as npt
 
+from clustersim import errors
 from clustersim.values import scope
 from clustersim.values.dtypes import DType, as_dtype
 from clustersim.values.shapes import ShapeLike, TensorShape
@@ -70,26 +71,34 @@ class VariableRecipe:
     def __post_init__(self) -> None:
         if self.initial_value is None:
             raise ValueError("A variable needs an `initial_value`, a value or a function.")
+        if self.name is not None and not isinstance(self.name, str):
+            raise ValueError(  # TensorFlow's error
+                f"A variable's name must be a string, not {self.name!r}. Leave it out, or write name='w'."
+            )
         for field, kind in (
             ("synchronization", VariableSynchronization),
             ("aggregation", VariableAggregation),
         ):
             value = getattr(self, field)
-            if not isinstance(value, kind):
+            value = kind(0) if value is None else value
+            if value not in set(kind) and value not in {member.value for member in kind}:
                 name = kind.__name__.removesuffix("V2")
-                raise ValueError(  # noqa: TRY004  # TensorFlow's error
+                raise ValueError(
                     f"Invalid variable {field}: {value!r}. Give one of"
                     f" {[f'tf.{name}.{member.name}' for member in kind]}."
                 )
-        if self.trainable and self.synchronization is VariableSynchronization.ON_READ:
-            raise ValueError(
-                "A variable with synchronization ON_READ cannot be trainable. Leave `trainable` out."
-            )
+            # A frozen value is completed once, while it is made: the enum's number is as good.
+            object.__setattr__(self, field, kind(value))
 
     def initial_tensor(self) -> Tensor:
         """Returns the initial value on the current device; calls it if it is a function."""
         value = self.initial_value() if callable(self.initial_value) else self.initial_value
         return apply(lambda array: array, convert(value, self.dtype))
+
+    @property
+    def base_name(self) -> str:
+        """The name, without ':0'."""
+        return "Variable" if self.name is None else self.name
 
     @property
     def is_trainable(self) -> bool:
@@ -152,7 +161,7 @@ class Variable(Operators, metaclass=_MadeByStrategy):
             aggregation=aggregation,
             shape=None if shape is None else TensorShape(shape),
         )
-        self._set_up(recipe, recipe.initial_tensor(), recipe.name or "Variable")
+        self._set_up(recipe, recipe.initial_tensor(), recipe.base_name)
 
     def _set_up(self, recipe: VariableRecipe, value: Tensor, name: str) -> None:
         self._recipe = recipe
@@ -160,7 +169,12 @@ class Variable(Operators, metaclass=_MadeByStrategy):
         self._device = value.home
         self._lock = threading.Lock()  # guards the change from one _value to the next
         self._value = value
-        self._shape = recipe.shape or value.shape
+        self._shape = value.shape if recipe.shape is None else recipe.shape
+        if not self._shape.is_compatible_with(value.shape):
+            raise ValueError(
+                f"The initial value of variable '{self._name}' has shape {value.shape}, which does not"
+                f" fit the given shape {self._shape}. Leave `shape` out, or give one that it fits."
+            )
         self._container: weakref.ref[Variable] | None = None
 
     # -- what it is -----------------------------------------------------------------------------
@@ -230,28 +244,32 @@ class Variable(Operators, metaclass=_MadeByStrategy):
         return self._value
 
     def read_value(self) -> Tensor:
-        """Returns the present value."""
-        return self._value
+        """Returns the present value, on the current device."""
+        return apply(lambda array: array, self.value())
+
+    def get_shape(self) -> TensorShape:
+        """Returns the shape."""
+        return self.shape
 
     def numpy(self) -> Any:
         """Returns the present value as NumPy has it."""
-        return self.read_value().numpy()
+        return self.value().numpy()
 
     def __array__(
         self,
         dtype: npt.DTypeLike | None = None,
         copy: bool | None = None,  # noqa: FBT001  # NumPy's signature
     ) -> npt.NDArray[Any]:
-        return self.read_value().__array__(dtype, copy)
+        return self.value().__array__(dtype, copy)
 
     def __float__(self) -> float:
-        return float(self._value)
+        return float(self.value())
 
     def __int__(self) -> int:
-        return int(self._value)
+        return int(self.value())
 
     def __bool__(self) -> bool:
-        return bool(self._value)
+        return bool(self.value())
 
     def __iter__(self) -> Iterator[Tensor]:
         return iter(self.read_value())
@@ -265,14 +283,15 @@ class Variable(Operators, metaclass=_MadeByStrategy):
         name: str | None = None,
         read_value: bool = True,  # noqa: FBT001, FBT002
     ) -> Any:
-        """Replaces the value.
+        """Replaces the value; returns the variable as it is when that is used, None if not wanted.
 
         Raises:
             ValueError: The shape or the dtype of a tensor differs.
             TypeError: The value cannot be taken as this dtype.
         """
-        del use_locking, name, read_value
-        return self._write(set_component, value)
+        del use_locking, name
+        written = self._write(set_component, value)
+        return written if read_value else None
 
     def assign_add(
         self,
@@ -282,8 +301,9 @@ class Variable(Operators, metaclass=_MadeByStrategy):
         read_value: bool = True,  # noqa: FBT001, FBT002
     ) -> Any:
         """Adds to the value. Raises as `assign`."""
-        del use_locking, name, read_value
-        return self._write(add_to_component, delta)
+        del use_locking, name
+        written = self._write(add_to_component, delta)
+        return written if read_value else None
 
     def assign_sub(
         self,
@@ -293,11 +313,12 @@ class Variable(Operators, metaclass=_MadeByStrategy):
         read_value: bool = True,  # noqa: FBT001, FBT002
     ) -> Any:
         """Subtracts from the value. Raises as `assign`."""
-        del use_locking, name, read_value
-        return self._write(subtract_from_component, delta)
+        del use_locking, name
+        written = self._write(subtract_from_component, delta)
+        return written if read_value else None
 
     def _write(self, change: "Change", value: object) -> Any:
-        return change(self, value)
+        return UnreadVariable(change(self, value))
 
     def replace(self, value: object) -> Self:
         """Replaces this component's value; what `assign` comes down to."""
@@ -316,27 +337,76 @@ class Variable(Operators, metaclass=_MadeByStrategy):
         """Replaces this component's value by `function` of it and `value`, as one step."""
         tensor = self._fitting(value)
         with self._lock:
-            combined = apply(function, self._value, tensor, device=self._device)
-            if combined.shape != self._value.shape:
-                raise ValueError(
-                    f"Cannot change variable '{self.name}' of shape {self._shape} by a value of"
-                    f" shape {tensor.shape}."
+            if tensor.dims != self._value.dims:
+                raise errors.InvalidArgumentError(
+                    f"Cannot update variable '{self.name}' with shape {self._value.shape} using a"
+                    f" tensor with shape {tensor.shape}, shapes must be equal. Reshape or fill it"
+                    " first."
                 )
-            self._value = combined
+            self._value = apply(function, self._value, tensor, device=self._device)
         return self
 
     def _fitting(self, value: object) -> Tensor:
         return convert(value, self.dtype)
 
     def __repr__(self) -> str:
-        shown = value_text(self._value.host())
+        shown = value_text(self.value().host())
         return (
             f"<tf.Variable '{self.name}' shape={self.shape} dtype={self.dtype.name}, numpy={shown}>"
         )
 
 
+class UnreadVariable(Variable):
+    """What an assignment returns: the variable, under another name, read when it is used.
+
+    Args:
+        variable: What was assigned to.
+    """
+
+    def __init__(self, variable: Variable) -> None:
+        self._variable = variable
+        self._recipe = variable._recipe  # noqa: SLF001  # its own module
+        self._strategy = variable.distribute_strategy
+        self._container = None
+
+    @property
+    def name(self) -> str:
+        """Not the variable's own, as in TensorFlow."""
+        return "UnreadVariable"
+
+    @property
+    def dtype(self) -> DType:
+        """The element type."""
+        return self._variable.dtype
+
+    @property
+    def shape(self) -> TensorShape:
+        """The shape."""
+        return self._variable.shape
+
+    @property
+    def device(self) -> str:
+        """The full name of the variable's device."""
+        return self._variable.device
+
+    def is_of(self, variable: object) -> bool:
+        """Returns whether it was that variable that was assigned to."""
+        return self._variable is variable
+
+    def __tensor__(self) -> Tensor:
+        return self._variable.value()
+
+    def value(self) -> Tensor:
+        """Returns the present value."""
+        return self._variable.value()
+
+    def _write(self, change: "Change", value: object) -> Any:
+        return self._variable._write(change, value)  # noqa: SLF001  # its own module
+
+
 # What type(x).__name__ and str(member) say in TensorFlow.
 Variable.__name__ = "ResourceVariable"
+UnreadVariable.__name__ = "_UnreadVariable"
 VariableAggregation.__name__ = "VariableAggregationV2"
 
 Change = Callable[[Variable, object], Variable]
@@ -370,7 +440,7 @@ def plain_variable(
     """
     made = Variable.__new__(Variable)
     first = recipe.initial_tensor() if value is None else apply(lambda array: array, value)
-    made._set_up(recipe, first, name or recipe.name or "Variable")  # noqa: SLF001  # its own module
+    made._set_up(recipe, first, name or recipe.base_name)  # noqa: SLF001  # its own module
     return made
 
 

@@ -5,6 +5,7 @@ import threading
 import numpy as np
 import pytest
 
+from clustersim import errors
 from clustersim.values import dtypes
 from clustersim.values.array_ops import constant
 from clustersim.values.variable import Variable, VariableAggregation, VariableSynchronization
@@ -34,7 +35,7 @@ def test_what_was_read_does_not_change_with_the_variable():
     ("write", "error"),
     [
         (lambda v: v.assign([1.0, 2.0, 3.0]), ValueError),
-        (lambda v: v.assign_add([[1.0]] * 2), ValueError),
+        (lambda v: v.assign_add([[1.0]] * 2), errors.InvalidArgumentError),
         (lambda v: v.assign(["a", "b"]), TypeError),
         (hash, TypeError),
     ],
@@ -50,11 +51,8 @@ def test_what_does_not_fit_is_refused(write, error):
         {},
         {"initial_value": 1.0, "synchronization": "ON_READ"},
         {"initial_value": 1.0, "aggregation": "sum"},
-        {
-            "initial_value": 1.0,
-            "trainable": True,
-            "synchronization": VariableSynchronization.ON_READ,
-        },
+        {"initial_value": 1.0, "shape": [2]},
+        {"initial_value": 1.0, "name": 3},
     ],
 )
 def test_a_bad_request_is_a_value_error(arguments):
