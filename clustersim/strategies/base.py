@@ -247,6 +247,10 @@ class StrategyExtended(ABC):
     def read_on_read(self, var: Any) -> Any:
         """Returns the aggregate of a variable that is synchronized on read."""
 
+    def read_var(self, v: Variable) -> Tensor:
+        """Returns the value of a variable, aggregated if it is synchronized on read."""
+        return v.read_value()
+
     def variable_created_in_scope(self, v: Variable) -> bool:
         """Returns whether a variable was made in this strategy's scope."""
         return getattr(v, "distribute_strategy", None) is self.container

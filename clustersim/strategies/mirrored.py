@@ -165,12 +165,8 @@ class _Turn:
         self.merge_result: Any = None
 
 
-class _TurnContext(ReplicaContext):
-    """The context of one replica in one run."""
-
-    def __init__(self, strategy: Strategy, replica_id: int, local_index: int, run: _Run) -> None:
-        super().__init__(strategy, replica_id, local_index)
-        self.run = run
+class MirroredReplicaContext(ReplicaContext):
+    """The context of one replica of a strategy that keeps mirrored variables."""
 
     @property
     def devices(self) -> Sequence[Any]:
@@ -178,7 +174,16 @@ class _TurnContext(ReplicaContext):
         return [list(super().devices)]
 
 
-_TurnContext.__name__ = "_MirroredReplicaContext"  # what type(x).__name__ says in TensorFlow
+class _TurnContext(MirroredReplicaContext):
+    """The context of one replica in one run."""
+
+    def __init__(self, strategy: Strategy, replica_id: int, local_index: int, run: _Run) -> None:
+        super().__init__(strategy, replica_id, local_index)
+        self.run = run
+
+
+# What type(x).__name__ says in TensorFlow.
+MirroredReplicaContext.__name__ = _TurnContext.__name__ = "_MirroredReplicaContext"
 
 
 class _Run:
@@ -336,6 +341,8 @@ def _different_number(index: int) -> RuntimeError:
 
 class InTurnExtended(ReplicatedExtended):
     """Replicas on several devices of this process, in turn; and of other processes, if there are."""
+
+    context_class = MirroredReplicaContext
 
     def call_for_each_replica(
         self,

@@ -32,6 +32,8 @@ from clustersim.strategies.base import Strategy
 from clustersim.strategies.cross_replica import SINGLE_PROCESS, CrossReplica
 from clustersim.strategies.mirrored import InTurnExtended
 from clustersim.strategies.options import CommunicationImplementation, CommunicationOptions
+from clustersim.values.per_replica import DistributedValues
+from clustersim.values.tensor import convert
 
 Array = npt.NDArray[Any]
 
@@ -71,7 +73,7 @@ class MultiWorkerMirroredStrategy(Strategy):
             simulated.set_local_task(task.type, task.index)
         runtime = _runtime(resolver.cluster_spec(), task)
         metrics = Metrics() if runtime is None else _ReportedMetrics(runtime)
-        extended = InTurnExtended(
+        extended = _CollectiveExtended(
             devices=_local_devices(),
             cross_replica=_cross_replica(runtime, options, metrics),
             cluster_resolver=resolver,
@@ -79,6 +81,27 @@ class MultiWorkerMirroredStrategy(Strategy):
             metrics=metrics,
         )
         super().__init__(extended)
+
+
+class _CollectiveExtended(InTurnExtended):
+    """The replicas of one worker. Plain values become tensors, even where there is no other worker."""
+
+    experimental_between_graph = True
+
+    def reduce(self, op: ReduceOp, value: Any) -> Any:
+        """Returns the sum or mean over all replicas. Raises as `ReplicatedExtended.reduce`."""
+        is_plain = not isinstance(value, DistributedValues) and self.num_replicas_in_sync == 1
+        return super().reduce(op, convert(value) if is_plain and op is ReduceOp.SUM else value)
+
+    def gather(self, value: Any, axis: int) -> Any:
+        """Returns the replicas' tensors joined. Raises as `ReplicatedExtended.gather`."""
+        is_plain = not isinstance(value, DistributedValues) and self.num_replicas_in_sync == 1
+        return super().gather(convert(value) if is_plain else value, axis)
+
+
+_CollectiveExtended.__name__ = (
+    "CollectiveAllReduceExtended"  # as type(x).__name__ says in TensorFlow
+)
 
 
 class _AlsoTheOther(type):

@@ -74,6 +74,8 @@ class ReplicatedExtended(StrategyExtended):
         metrics: Counts what happens; hand the same to the communicator.
     """
 
+    context_class: type[ReplicaContext] = ReplicaContext
+
     def __init__(
         self,
         devices: Sequence[str],
@@ -94,7 +96,7 @@ class ReplicatedExtended(StrategyExtended):
         """Makes the contexts of the local replicas, which every run shares."""
         super().attach(strategy)
         self._replica_modes = tuple(
-            scope.Mode(strategy, self, ReplicaContext(strategy, self.first_replica_id + i, i))
+            scope.Mode(strategy, self, self.context_class(strategy, self.first_replica_id + i, i))
             for i in range(self.num_local)
         )
 
@@ -227,7 +229,7 @@ class ReplicatedExtended(StrategyExtended):
                 f"A non-DistributedValues value {leaf!r} cannot be reduced with the given reduce op"
                 " SUM: there is one of it, not one per replica. Return it from strategy.run."
             )
-        return leaf
+        return convert(leaf) if op is ReduceOp.SUM else leaf
 
     def gather(self, value: Any, axis: int) -> Any:
         """Returns the replicas' tensors joined; a plain value of one process as it is."""
@@ -265,7 +267,8 @@ class ReplicatedExtended(StrategyExtended):
 
     def broadcast_to(self, tensor: Any, destinations: Any) -> Any:
         """Returns `tensor` on a device, or mirrored on the devices of a variable."""
-        if isinstance(destinations, str) or not isinstance(destinations, DistributedValues):
+        is_plain = isinstance(tensor, int | float) or isinstance(destinations, str)
+        if is_plain or not isinstance(destinations, DistributedValues):
             return tensor
         return self._spread([tensor])[0]
 
@@ -313,15 +316,20 @@ class ReplicatedExtended(StrategyExtended):
         group: bool = True,  # noqa: FBT001, FBT002  # TensorFlow's signature
     ) -> Any:
         """Calls `fn(component, *args)` on each component under its device."""
+        if not isinstance(var, DistributedVariable):
+            raise AssertionError(  # noqa: TRY004  # TensorFlow's error
+                f"update takes a variable that was made in this strategy's scope, not {var!r}."
+            )
         results = []
         for index, component in enumerate(var.values):
             own_args = [select_replica(index, arg) for arg in args]
             own_kwargs = {n: select_replica(index, v) for n, v in (kwargs or {}).items()}
             with DeviceScope(component.device):
                 result = fn(component, *own_args, **own_kwargs)
-            # What an assignment returns is read now: the variable may change again.
+            # What assignments return is grouped as it is read now: the variable may change again.
             is_assigned = isinstance(result, UnreadVariable) and result.is_of(component)
-            results.append(result.value() if is_assigned or result is component else result)
+            is_read = is_assigned and group and self.num_local > 1
+            results.append(result.value() if is_read else result)
         regrouped = regroup(results, Mirrored)
         if not group:
             return nest.map_structure(self.local_results, regrouped)

@@ -8,6 +8,7 @@ Source: tensorflow/python/training/server_lib.py, 2.21.
 
 from collections.abc import Mapping
 
+from clustersim import errors
 from clustersim.cluster.spec import ClusterSpec, Task
 from clustersim.config import TaskSettings
 from clustersim.runtime import task as runtime_task
@@ -26,7 +27,9 @@ class Server:
         start: Whether to start at once.
 
     Raises:
-        ValueError: The place is not in the cluster, or the protocol is another one.
+        ValueError: Which task this is was not said, and there are several.
+        InternalError: The place is not in the cluster (TensorFlow's error).
+        NotFoundError: The protocol is another one.
         TypeError: The cluster is of the wrong type.
         UnknownError: The address cannot be bound.
     """
@@ -42,7 +45,7 @@ class Server:
     ) -> None:
         spec = ClusterSpec(server_or_cluster_def)
         if protocol not in {None, "grpc"}:
-            raise ValueError(f"protocol is {protocol!r}. There is only 'grpc'.")
+            raise errors.NotFoundError(f"protocol is {protocol!r}. There is only 'grpc'.")
         tasks = spec.tasks()
         if len(tasks) == 1:
             job_name = tasks[0].type if job_name is None else job_name
@@ -52,7 +55,10 @@ class Server:
                 f"job_name is {job_name!r} and task_index {task_index!r}, but the cluster has"
                 f" {len(tasks)} tasks. Say which one this process is."
             )
-        spec.task_address(job_name, task_index)
+        if Task(job_name, task_index) not in tasks:
+            raise errors.InternalError(
+                f"{job_name}:{task_index} is not in the cluster {spec!r}. Name one of its tasks."
+            )
         self._spec = spec
         self._task = Task(job_name, task_index)
         self._runtime: TaskRuntime | None = None

@@ -40,10 +40,13 @@ def constant(
 ) -> Tensor:
     """Returns a tensor of `value`, filled up to `shape` if it is a scalar. Raises as `convert`."""
     want = None if dtype is None else as_dtype(dtype)
-    if is_tensor(value):
-        made = cast(value, want) if want is not None else convert(value)
-    else:
-        made = convert(value, want)
+    if isinstance(value, list | tuple) and any(map(is_tensor, value)):
+        raise ValueError("A constant cannot be made of a list of tensors. Use tf.stack.")
+    if isinstance(value, Tensor) and want not in {None, value.dtype}:
+        raise TypeError(
+            f"{value!r} is no constant of type {dtype!r}: it has a type already. Use tf.cast."
+        )
+    made = cast(value, want) if is_tensor(value) and want is not None else convert(value, want)
     if shape is None:
         return made
     dims = [int(dim or 0) for dim in TensorShape(shape)]
@@ -231,6 +234,53 @@ def gather(params: object, indices: object, axis: int = 0, name: str | None = No
         return xp.reshape(xp.take(array, xp.reshape(at, (-1,)), axis=position), dims)
 
     return apply(taken, tensor, index)
+
+
+def boolean_mask(
+    tensor: object, mask: object, axis: int | None = None, name: str = "boolean_mask"
+) -> Tensor:
+    """Returns the elements, or the slices along `axis`, where the mask is true."""
+    before = () if not axis else (slice(None),) * axis
+    value, where_to = convert(tensor), convert(mask, dtypes.bool_)
+    if not before:
+        return value[where_to]
+    return gather(value, np.flatnonzero(where_to.host()), axis=len(before))
+
+
+def split(
+    value: object,
+    num_or_size_splits: int | Sequence[int],
+    axis: int = 0,
+    num: int | None = None,
+    name: str = "split",
+) -> list[Tensor]:
+    """Returns a tensor cut along an axis: into so many equal parts, or into parts of given sizes.
+
+    Raises:
+        InvalidArgumentError: The axis cannot be cut so.
+    """
+    tensor, given = convert(value), num_or_size_splits
+    length = tensor.dims[axis]
+    sizes = [length // given] * given if isinstance(given, int) else [int(size) for size in given]
+    if sum(sizes) != length:
+        raise errors.InvalidArgumentError(
+            f"Axis {axis} of shape {tensor.shape} cannot be cut into {given!r}. The parts must add up"
+            f" to {length}."
+        )
+    before = (slice(None),) * range(tensor.ndim)[axis]
+    starts = [sum(sizes[:i]) for i in range(len(sizes))]
+    return [
+        tensor[(*before, slice(start, start + size))]
+        for start, size in zip(starts, sizes, strict=True)
+    ]
+
+
+def tile(input: object, multiples: Sequence[int], name: str | None = None) -> Tensor:
+    """Returns a tensor repeated so many times along each axis."""
+    tensor = convert(input)
+    for axis, times in enumerate(multiples):
+        tensor = concat([tensor] * times, axis)
+    return tensor
 
 
 def shape(input: object, out_type: object = None, name: str | None = None) -> Tensor:

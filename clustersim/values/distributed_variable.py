@@ -166,7 +166,10 @@ class DistributedVariable(Container, Variable):
             return self._write_in_replica(mode.replica, change, value)
 
     def _write_all(self, change: Change, value: object) -> Any:
-        return self._replicas.update(self, change, args=(value,))
+        def write(component: Variable, own: object) -> UnreadVariable:
+            return UnreadVariable(change(component, own))
+
+        return self._replicas.update(self, write, args=(value,))
 
     def _write_in_replica(self, replica: scope.InReplica, change: Change, value: object) -> Any:
         raise NotImplementedError

@@ -3,8 +3,9 @@
     python bool, int, float, str    ->  bool, int32 (int64 if it does not fit), float32, string
     NumPy arrays and scalars        ->  keep their dtype
 
-A value may be converted to another dtype silently only from an integer to an integer or a float, and
-from a float to a float; all else is a TypeError.
+Where a dtype is asked for, Python's numbers become it if they need not be cut off: integers any number,
+floats a float, truth values a number; all else is a TypeError. NumPy's numbers become any number, cut off
+without a word, as in TensorFlow.
 
 Source: tensorflow/python/framework/dtypes.py and eager/pywrap_tensor.cc (EagerCast), 2.21.
 """
@@ -141,8 +142,8 @@ def can_become(have: DType, want: DType) -> bool:
     if have is want:
         return True
     if have.is_integer:
-        return want.is_integer or want.is_floating
-    return have.is_floating and want.is_floating
+        return want.is_integer or want.is_floating or want.is_complex
+    return have.is_floating and (want.is_floating or want.is_complex)
 
 
 def to_host_array(value: object, dtype: DType | None) -> npt.NDArray[Any]:
@@ -172,10 +173,10 @@ def _is_python_numbers(value: object, array: Any) -> bool:
 
 
 def _is_taken_as(value: object, have: DType, want: DType) -> bool:
-    """Returns whether TensorFlow takes a Python truth value or a NumPy scalar as another type."""
-    if isinstance(value, bool):
-        return want.is_integer or want.is_floating
-    return isinstance(value, np.floating) and have.is_floating and want.is_integer
+    """Returns whether TensorFlow takes NumPy's numbers, or Python truth values, as another type."""
+    if have is string or have.is_complex or want is string:
+        return False
+    return isinstance(value, np.ndarray | np.generic) or (have.is_bool and not want.is_bool)
 
 
 def _of_python(value: object) -> npt.NDArray[Any]:
@@ -232,6 +233,12 @@ def _strings(array: npt.NDArray[Any], value: object, dtype: DType | None) -> npt
     if dtype is not None and dtype is not string:
         raise TypeError(
             f"Cannot convert {value!r} of type string to a tensor of type {dtype.name}."
+        )
+    odd = next((i for i in array.reshape(-1).tolist() if not isinstance(i, str | bytes)), None)
+    if odd is not None:
+        raise ValueError(
+            f"An array of objects can hold text only, and one element is {odd!r} of type"
+            f" {type(odd).__name__}."
         )
     encoded = [
         item.encode() if isinstance(item, str) else item for item in array.reshape(-1).tolist()

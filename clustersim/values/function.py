@@ -62,12 +62,16 @@ def function(func: Any = None, **options: Any) -> Any:
     """Decorates a function, with or without options; they have no effect.
 
     Raises:
-        TypeError: An option that TensorFlow does not have.
+        TypeError: An option that TensorFlow does not have, or what is decorated is no function.
     """
     unknown = sorted(set(options) - _OPTIONS)
     if unknown:
         raise TypeError(f"tf.function has no option {unknown}. It has {sorted(_OPTIONS)}.")
-    return Function if func is None else Function(func)
+    if func is None:
+        return Function
+    if not callable(func):
+        raise TypeError(f"{func!r} is no function: tf.function decorates one.")
+    return Function(func)
 
 
 _OPTIONS = frozenset(

@@ -38,6 +38,26 @@ def add(x: object, y: object, name: str | None = None) -> Tensor:
     return apply(lambda a, b: a + b, *same_dtype(x, y))
 
 
+def add_n(inputs: Sequence[object], name: str | None = None) -> Tensor:
+    """Returns the sum of tensors of one shape and dtype.
+
+    Raises:
+        ValueError: There are none.
+        InvalidArgumentError: Their shapes differ.
+    """
+    tensors = [convert(each) for each in inputs]
+    if not tensors:
+        raise ValueError("add_n needs at least one tensor, and the list is empty.")
+    total = tensors[0]
+    for each in tensors[1:]:
+        if each.dims != total.dims:
+            raise errors.InvalidArgumentError(
+                f"Inputs to add_n must all have one shape, not {total.shape} and {each.shape}."
+            )
+        total = add(total, each)
+    return total
+
+
 def subtract(x: object, y: object, name: str | None = None) -> Tensor:
     """Returns x - y."""
     return apply(lambda a, b: a - b, *same_dtype(x, y))
@@ -98,6 +118,16 @@ def less(x: object, y: object, name: str | None = None) -> Tensor:
     return apply(lambda a, b: a < b, *same_dtype(x, y))
 
 
+def greater_equal(x: object, y: object, name: str | None = None) -> Tensor:
+    """Returns where x >= y."""
+    return apply(lambda a, b: a >= b, *same_dtype(x, y))
+
+
+def less_equal(x: object, y: object, name: str | None = None) -> Tensor:
+    """Returns where x <= y."""
+    return apply(lambda a, b: a <= b, *same_dtype(x, y))
+
+
 def logical_and(x: object, y: object, name: str | None = None) -> Tensor:
     """Returns where both are true."""
     return apply(lambda a, b: a & b, _truth(x), _truth(y))
@@ -106,6 +136,11 @@ def logical_and(x: object, y: object, name: str | None = None) -> Tensor:
 def logical_or(x: object, y: object, name: str | None = None) -> Tensor:
     """Returns where one is true."""
     return apply(lambda a, b: a | b, _truth(x), _truth(y))
+
+
+def logical_xor(x: object, y: object, name: str | None = None) -> Tensor:
+    """Returns where one is true and the other is not."""
+    return apply(lambda a, b: a ^ b, _truth(x), _truth(y))
 
 
 def logical_not(x: object, name: str | None = None) -> Tensor:

@@ -78,7 +78,7 @@ I = np.array([[7, -3, 2], [1, 5, -9]], np.int64)  # noqa: E741  # beside X
         (lambda x, i: array_ops.broadcast_to(x[0], [4, 3]), np.broadcast_to(X[0], (4, 3))),
         (lambda x, i: array_ops.where(x > 0, x, 0.0), np.where(X > 0, X, 0)),
         (lambda x, i: array_ops.one_hot([1, 0], 2), np.eye(2)[[1, 0]]),
-        (lambda x, i: constant([x[0], x[1]]), X),
+        (lambda x, i: array_ops.convert_to_tensor([x[0], x[1]]), X),
         (lambda x, i: math_ops.reduce_sum(i, axis=[0, 1]), I.sum()),
         (lambda x, i: math_ops.reduce_mean(x, axis=1, keepdims=True), X.mean(1, keepdims=True)),
         (lambda x, i: math_ops.reduce_max(x, 0), X.max(0)),

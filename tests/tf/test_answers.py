@@ -312,3 +312,101 @@ def test_a_split_that_is_there_already_may_be_asked_for_again():
             (cpu, [tf.config.LogicalDeviceConfiguration(memory_limit=1)], "ValueError"),
         ):
             assert outcome(tf.config.set_logical_device_configuration, device, parts) == error
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        (lambda: tf.constant(np.array([1.5, 2.5]), tf.int32), ("int32", [1, 2])),
+        (lambda: tf.constant(np.array([True]), tf.float32), ("float32", [1.0])),
+        (lambda: tf.constant(np.int32(1), tf.bool), ("bool", True)),
+        (lambda: tf.constant([True, False], tf.int32), ("int32", [1, 0])),
+        (lambda: tf.constant(3, tf.complex64), ("complex64", 3 + 0j)),
+        (lambda: tf.constant(1) + np.array([1.5, 2.5]), ("int32", [2, 3])),
+        (lambda: tf.Variable([1]).assign_add(np.array([2.5])).value(), ("int32", [3])),
+        (lambda: tf.constant([1, 2.5], tf.int32), "TypeError"),
+        (lambda: tf.constant(1 + 1j, tf.float32), "TypeError"),
+        (lambda: tf.constant([tf.constant(1), 2]), "ValueError"),
+        (lambda: tf.convert_to_tensor([tf.constant(1), 2]), ("int32", [1, 2])),
+        (lambda: tf.constant(tf.constant(1), tf.float32), "TypeError"),
+        (lambda: tf.constant(np.array([1, "a"], dtype=object)), "ValueError"),
+        (lambda: tf.function(3), "TypeError"),
+    ],
+)
+def test_numpys_numbers_become_what_is_asked_for_pythons_only_without_loss(function, expected):
+    assert outcome(function) == expected
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        (lambda: tf.add_n([1, 2]), ("int32", 3)),
+        (lambda: tf.add_n([]), "ValueError"),
+        (lambda: tf.add_n([[1], [1, 2]]), "InvalidArgumentError"),
+        (lambda: tf.greater_equal(1, 1), ("bool", True)),
+        (lambda: tf.less_equal(2, 1), ("bool", False)),
+        (lambda: tf.logical_xor(True, False), ("bool", True)),
+        (lambda: tf.boolean_mask([1, 2], [True, False]), ("int32", [1])),
+        (lambda: tf.boolean_mask([[1, 2]], [True, False], axis=1), ("int32", [[1]])),
+        (lambda: tf.tile([1, 2], [2]), ("int32", [1, 2, 1, 2])),
+        (lambda: [plain(part) for part in tf.split([1, 2], 2)], [("int32", [1]), ("int32", [2])]),
+        (lambda: [plain(one) for one in tf.split([1, 2, 3], [1, 2])][1], ("int32", [2, 3])),
+        (lambda: tf.split([1, 2, 3], 2), "InvalidArgumentError"),
+    ],
+)
+def test_a_few_more_functions_are_there(function, expected):
+    assert outcome(function) == expected
+
+
+def test_update_answers_with_what_its_function_returned(strategy):
+    v = variable(strategy)
+    extended = strategy.extended
+    assert type(extended.update(v, lambda v: v.assign(2.0))).__name__ == "Mirrored"
+    assert extended.update(v, lambda v: v) is v
+    apart = extended.update(v, lambda v: v.assign_add(1.0), group=False)
+    assert [type(one).__name__ for one in apart] == ["_UnreadVariable"] * 2
+    assert outcome(extended.update, tf.Variable(1.0), lambda v: v) == "AssertionError"
+    assert plain(extended.read_var(v)) == ("float32", 3.0)
+    assert extended.reduce_to("MEAN", 3.0, v) == 3.0
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: distribute.MirroredStrategy(["/cpu:0"]),
+        distribute.MultiWorkerMirroredStrategy,
+    ],
+)
+def test_one_replica_answers_with_tensors_and_bare_variables(make, monkeypatch):
+    monkeypatch.delenv("TF_CONFIG", raising=False)
+    strategy = make()
+    v = variable(strategy, aggregation=SUM)
+    assert type(strategy.run(lambda: v.assign_add(2.0))).__name__ == "_UnreadVariable"
+    assert type(v.assign(3.0)).__name__ == "_UnreadVariable"
+    assert plain(strategy.reduce("SUM", 3.0, axis=None)) == ("float32", 3.0)
+    assert strategy.reduce("MEAN", 3, axis=None) == 3
+    assert outcome(strategy.reduce, "SUM", None, None) == "ValueError"
+    assert strategy.run(lambda: context().devices) == [[CPUS[0]]]
+    assert strategy.run(lambda: type(context()).__name__) == "_MirroredReplicaContext"
+
+
+def test_a_lone_worker_makes_tensors_of_plain_values(monkeypatch):
+    monkeypatch.delenv("TF_CONFIG", raising=False)
+    strategy = distribute.MultiWorkerMirroredStrategy()
+    assert plain(strategy.reduce("SUM", VECTOR, axis=None)) == ("float32", VECTOR)
+    assert outcome(strategy.reduce, "SUM", {"a": 1.0}, None) == "ValueError"
+    assert plain(strategy.gather(3, axis=0)) == ("int32", 3)
+    assert strategy.extended.experimental_between_graph
+    assert type(strategy.extended).__name__ == "CollectiveAllReduceExtended"
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"job_name": "x", "task_index": 0}, "InternalError"),
+        ({"job_name": "worker", "task_index": 7}, "InternalError"),
+        ({"protocol": "foo"}, "NotFoundError"),
+    ],
+)
+def test_a_server_outside_of_its_cluster_is_refused(options, error):
+    assert outcome(lambda: distribute.Server({"worker": ["localhost:1"]}, **options)) == error
