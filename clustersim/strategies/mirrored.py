@@ -321,6 +321,8 @@ class _Run:
         """Ends the replicas that are in the middle, and lets go of what the run held."""
         self._outer_context = None
         seats = [turn.seat for turn in self._turns if turn.seat is not None and not turn.has_ended]
+        if not seats:
+            return
         with ExitStack() as stack:  # an interrupt in the middle of one skips none of the others
             for seat in reversed(seats):
                 stack.callback(seat.dismiss)
