@@ -67,7 +67,12 @@ class Device:
         self._used_bytes = self._peak_bytes = 0
 
     def receive(self, host: HostArray) -> NativeArray:
-        """Returns an array of the host's on this device: a counted copy unless it is the host."""
+        """Returns an array of the host's on this device: a counted copy unless it is the host.
+
+        Text is returned as it is: no accelerator holds any, and a `Tensor` of it is the host's.
+        """
+        if host.dtype.kind == "O":
+            return host
         if self.backend is not NUMPY:
             self._count_copy(host.nbytes)
         return self.backend.from_host(host)

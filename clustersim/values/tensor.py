@@ -171,12 +171,18 @@ class Tensor(Operators):
 
     Args:
         array: A native array of the device's backend; the tensor owns it from now on.
-        device: Where it lives.
+        device: Where it lives; text lives on the host, whatever is given.
     """
 
     __slots__ = ("__weakref__", "_array", "_device")
 
     def __init__(self, array: NativeArray, device: Device) -> None:
+        if (
+            device.device_type != "CPU"
+            and isinstance(array, np.ndarray)
+            and array.dtype.kind == "O"
+        ):
+            device = host_device()
         self._array = array
         self._device = device
         if device.is_limited:
@@ -339,13 +345,8 @@ def convert(value: object, dtype: DType | None = None) -> Tensor:
 
 
 def make(host: npt.NDArray[Any]) -> Tensor:
-    """Returns a tensor on the current device of a host array that nobody else will change.
-
-    Text stays on the host, as do functions of it: no accelerator holds any.
-    """
+    """Returns a tensor on the current device of a host array that nobody else will change."""
     device = current_device()
-    if host.dtype.kind == "O" and device.device_type != "CPU":
-        device = host_device()
     return Tensor(device.receive(host), device)
 
 

@@ -15,6 +15,7 @@ from clustersim.strategies.default import get_replica_context
 from clustersim.strategies.mirrored import MirroredStrategy
 from clustersim.values import array_ops, math_ops
 from clustersim.values.array_ops import constant
+from clustersim.values.per_replica import PerReplica
 from clustersim.values.tensor import Tensor
 from clustersim.values.variable import Variable
 from tests.array_libraries import StrictBackend, becoming
@@ -163,6 +164,18 @@ def test_datasets_are_fetched_to_the_devices(machine):
     totals = [strategy.run(step, args=(batch,)).values[1].numpy() for batch in batches]
     assert totals == [6, 22]
     assert seen == [(GPU_0, True), (GPU_1, True)] * 2
+
+
+def test_text_of_a_dataset_stays_on_the_host(machine):
+    strategy = MirroredStrategy(TWO)
+    words = Dataset.from_tensor_slices((["a", "b"], [1, 2])).batch(2)
+    (batch,) = strategy.experimental_distribute_dataset(words)
+    seen = strategy.run(lambda pair: (pair[0].device, pair[0].numpy()[0], pair[1].device), (batch,))
+    assert [part.values if isinstance(part, PerReplica) else part for part in seen] == [
+        machine.host().name,
+        (b"a", b"b"),
+        (GPU_0, GPU_1),
+    ]
 
 
 def used_of_xp(package_sources):

@@ -121,6 +121,14 @@ def test_no_replica_can_catch_the_merge_functions_error(strategy):
         strategy.run(step)
 
 
+@pytest.fixture
+def hears_interrupts():
+    """A shell lets its background jobs ignore interrupts."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def interrupted_while(second_replica, strategy):
     """Runs a step whose replica 1 calls `second_replica` after an interrupt of the waiting caller."""
 
@@ -134,6 +142,7 @@ def interrupted_while(second_replica, strategy):
         strategy.run(step)
 
 
+@pytest.mark.usefixtures("hears_interrupts")
 def test_an_interrupt_waits_for_the_replica_whose_turn_it_is_and_unwinds_it(strategy):
     ended = []
     done = threading.Event()
@@ -148,6 +157,7 @@ def test_an_interrupt_waits_for_the_replica_whose_turn_it_is_and_unwinds_it(stra
     assert values(total) == [2.0, 2.0]
 
 
+@pytest.mark.usefixtures("hears_interrupts")
 def test_an_interrupt_leaves_a_replica_that_does_not_end_to_end_alone(strategy):
     done, went_on = threading.Event(), []
 
