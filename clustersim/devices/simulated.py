@@ -93,6 +93,7 @@ class Machine:
         self._text, self._clock, self._backend_of = devices, clock, backend_of
         self._requests: dict[PhysicalDevice, DeviceRequest] | None = None
         self._configurations: dict[PhysicalDevice, list[LogicalDeviceConfiguration]] = {}
+        self._hidden: set[PhysicalDevice] = set()
         self._devices: list[Device] = []
         self._default: Device | None = None
         self._placed: dict[DeviceSpec | None, Device] = {}
@@ -144,6 +145,34 @@ class Machine:
     def configuration(self, device: PhysicalDevice) -> list[LogicalDeviceConfiguration] | None:
         """Returns how a physical device is split, None if that was not said."""
         return self._configurations.get(device)
+
+    def visible(self, device_type: str | None = None) -> list[PhysicalDevice]:
+        """Returns the physical devices that become logical ones, of one type or of all."""
+        return [device for device in self.physical(device_type) if device not in self._hidden]
+
+    def show_only(self, devices: Sequence[PhysicalDevice], device_type: str | None = None) -> None:
+        """Hides the devices that are not named: all others of one type, or of all types.
+
+        Raises:
+            ValueError: One does not exist or has another type, or the first CPU is not named.
+            RuntimeError: A device was used already.
+        """
+        with self._lock:
+            known = self.physical(device_type)
+            for device in devices:
+                if device not in known:
+                    raise ValueError(f"No physical device {device!r}. This machine has {known}.")
+            hidden = (self._hidden - set(known)) | (set(known) - set(devices))
+            if self._devices and hidden != self._hidden:
+                raise RuntimeError(
+                    "Devices cannot be hidden after one of them was used. Call set_visible_devices"
+                    " before any tensor is made."
+                )
+            if self.physical("CPU")[0] in hidden:
+                raise ValueError(
+                    "The first CPU cannot be hidden: it is this process itself. Name it, too."
+                )
+            self._hidden = hidden
 
     def set_task(self, job: str, task: int) -> None:
         """Makes this process a member of a cluster: all its devices are renamed."""
@@ -268,7 +297,9 @@ class Machine:
 
     def _split(self) -> list[Device]:
         devices: list[Device] = []
-        for physical, request in self._found().items():
+        found = self._found()
+        for physical in self.visible():
+            request = found[physical]
             parts: Sequence[LogicalDeviceConfiguration | None]
             parts = self._configurations.get(physical) or (None,)
             for part in parts:
@@ -442,6 +473,18 @@ def get_logical_device_configuration(
 ) -> list[LogicalDeviceConfiguration] | None:
     """Returns how a physical device is split, None if that was not said."""
     return MACHINE.configuration(device)
+
+
+def get_visible_devices(device_type: str | None = None) -> list[PhysicalDevice]:
+    """Returns the physical devices that become logical ones."""
+    return MACHINE.visible(device_type)
+
+
+def set_visible_devices(
+    devices: PhysicalDevice | Sequence[PhysicalDevice], device_type: str | None = None
+) -> None:
+    """Hides the devices that are not named; before any is used. Raises as `Machine.show_only`."""
+    MACHINE.show_only([devices] if isinstance(devices, PhysicalDevice) else devices, device_type)
 
 
 def get_soft_device_placement() -> bool:

@@ -6,10 +6,12 @@ from clustersim.devices.simulated import (
     PhysicalDevice,
     get_logical_device_configuration,
     get_soft_device_placement,
+    get_visible_devices,
     list_logical_devices,
     list_physical_devices,
     set_logical_device_configuration,
     set_soft_device_placement,
+    set_visible_devices,
 )
 from clustersim.strategies.tpu import connect_to_cluster as experimental_connect_to_cluster
 from clustersim.tf import config_experimental as experimental
@@ -22,8 +24,10 @@ __all__ = [
     "experimental_connect_to_cluster",
     "get_logical_device_configuration",
     "get_soft_device_placement",
+    "get_visible_devices",
     "list_logical_devices",
     "list_physical_devices",
     "set_logical_device_configuration",
     "set_soft_device_placement",
+    "set_visible_devices",
 ]

@@ -89,3 +89,26 @@ def test_a_bad_scope_is_refused_when_entered_a_function_at_once():
 )
 def test_strategies_complete_names_whether_the_device_exists_or_not(name, full):
     assert canonicalize(name) == full
+
+
+def test_hidden_devices_are_not_there_for_programs():
+    machine = Machine("gpu:2;tpu:8")
+    first, second = machine.physical("GPU")
+    machine.show_only([second], "GPU")
+    assert machine.visible("GPU") == [second]
+    assert [d.name for d in machine.logical("GPU")] == ["/device:GPU:0"]
+    assert len(machine.logical("TPU")) == 8
+    assert machine.physical("GPU") == [first, second]
+    machine.show_only([second], "GPU")
+    with pytest.raises(RuntimeError, match="before any tensor"):
+        machine.show_only([first], "GPU")
+
+
+def test_only_devices_that_exist_can_be_shown_and_the_host_stays():
+    machine = Machine("gpu:1")
+    for devices, kind in (("x", None), (machine.physical("CPU"), "GPU"), ([], "CPU")):
+        with pytest.raises(ValueError, match="CPU"):
+            machine.show_only(devices, kind)
+    machine.show_only(machine.physical("CPU"))
+    assert machine.logical("GPU") == []
+    assert machine.default() is machine.host()
