@@ -11,6 +11,7 @@ from clustersim._version import __version__
 if TYPE_CHECKING:
     from clustersim.cluster.spec import ClusterSpec, Task
     from clustersim.cluster.tf_config import TFConfig
+    from clustersim.data.files import ArrayFileDataset
     from clustersim.engines.base import RunResult, RunSpec
     from clustersim.engines.compose import ComposeCluster
     from clustersim.engines.compose_file import Containers
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "ArrayFileDataset",
     "ClusterSimError",
     "ClusterSpec",
     "ComposeCluster",
@@ -45,6 +47,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "ArrayFileDataset": "clustersim.data.files",
     "ClusterSpec": "clustersim.cluster.spec",
     "Task": "clustersim.cluster.spec",
     "TFConfig": "clustersim.cluster.tf_config",

@@ -12,12 +12,14 @@
     ├── SupervisorLost          CSE9xx  the process that watches a run is gone
     └── OpError                 CSE5xx  what a TensorFlow program can catch, by TensorFlow's names
         ├── AbortedError                the group was aborted; starting anew may help
+        ├── DataLossError               a file is not what it was said to be
         ├── DeadlineExceededError       a peer was too late
         ├── FailedPreconditionError     the system is not in the state that the call needs
         ├── InternalError               an invariant broke: data damaged, protocol violated
         ├── InvalidArgumentError        the call disagrees with its peers' or with its own arguments
         ├── NotFoundError               something named does not exist
         ├── OutOfRangeError             the end of the data
+        ├── PermissionDeniedError       the system does not let this user read something
         ├── ResourceExhaustedError      no memory, or a limit reached
         ├── UnavailableError            a peer ended, died or cannot be reached
         └── UnknownError                something outside failed: an address that cannot be bound
@@ -320,6 +322,10 @@ class AbortedError(OpError):
     """The group was aborted, for example because a task was started a second time."""
 
 
+class DataLossError(OpError):
+    """A file cannot be read as what it was said to be."""
+
+
 class DeadlineExceededError(OpError):
     """A peer did not come within the limit that the caller gave."""
 
@@ -342,6 +348,10 @@ class NotFoundError(OpError):
 
 class OutOfRangeError(OpError):
     """The end of the data."""
+
+
+class PermissionDeniedError(OpError):
+    """The system does not let this user read something."""
 
 
 class ResourceExhaustedError(OpError):

@@ -11,14 +11,15 @@ Source: tensorflow/python/data/ops/dataset_ops.py and neighbours, 2.21; cases `i
 # ruff: noqa: ARG002, ARG004, FBT001, FBT002  # TensorFlow's signatures
 
 import functools
-import os
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import chain, islice, takewhile
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from clustersim import errors
+from clustersim.cores import usable_cores
 from clustersim.data import cardinality, flow
 from clustersim.data.elements import (
     DatasetSpec,
@@ -35,6 +36,7 @@ from clustersim.data.elements import (
 from clustersim.data.flow import Rows
 from clustersim.data.iterator import DatasetIterator
 from clustersim.data.options import Options
+from clustersim.data.paths import matching
 from clustersim.data.prefetch import Prefetch
 from clustersim.values import nest
 from clustersim.values.array_ops import constant
@@ -49,7 +51,13 @@ _AUTOTUNED_PREFETCH = 2
 
 Function = Callable[..., Any]
 
-_NUM_CPUS = os.cpu_count() or 1
+Through: TypeAlias = Callable[[Rows], Iterator[Row]]
+"""What a transformation does to a stream, which it may start more than once."""
+
+Shard: TypeAlias = Callable[[int, int], Rows]
+"""Takes the number of shards and the index of one; returns what starts its stream."""
+
+_NUM_CORES = usable_cores()
 
 
 class Dataset:
@@ -74,6 +82,12 @@ class Dataset:
         self._element_spec = element_spec
         self.num_elements = num_elements
         self._options = options or Options()
+        self.shard_of_files: Shard | None = None
+        """Starts the stream with every n-th of the files that it reads, from the i-th on. None: it
+        reads no files, or not files alone, so it cannot be divided by them."""
+        self._in_order = rows
+        self._shuffled: Through = _same
+        # `_in_order` is the stream without its shuffles, `_shuffled` the last of them.
 
     # -- sources --------------------------------------------------------------------------------
 
@@ -159,6 +173,25 @@ class Dataset:
         )
 
     @staticmethod
+    def list_files(
+        file_pattern: Any,
+        shuffle: bool | None = None,
+        seed: int | None = None,
+        name: str | None = None,
+    ) -> "Dataset":
+        """Returns a dataset of the paths (strings) that match a pattern, or one of several.
+
+        In random order, another one on each pass; in alphabetical order if `shuffle` is False.
+
+        Raises:
+            TypeError: A pattern is no text.
+            InvalidArgumentError: Nothing matches.
+        """
+        paths = matching(file_pattern)
+        made = Dataset.from_tensor_slices(paths)
+        return made if shuffle is False else made.shuffle(len(paths), seed)
+
+    @staticmethod
     def zip(*args: Any, datasets: Any = None, name: str | None = None) -> "Dataset":
         """Returns a dataset of nests with one element of each; ends with the shortest.
 
@@ -172,12 +205,19 @@ class Dataset:
         parts: list[Dataset] = nest.flatten(datasets)
         spec = nest.map_structure(lambda part: part.element_spec, datasets)
 
-        def rows() -> Iterator[Row]:
-            streams = [part.rows() for part in parts]
+        def rows(parts_rows: Sequence[Rows]) -> Iterator[Row]:
+            streams = [part_rows() for part_rows in parts_rows]
             return (tuple(chain.from_iterable(group)) for group in zip(*streams, strict=False))
 
         count = cardinality.zipped([part.num_elements for part in parts])
-        return _kind("_ZipDataset")(rows, spec, num_elements=count, options=_merged(parts))
+        made = _kind("_ZipDataset")(
+            lambda: rows([part.rows for part in parts]),
+            spec,
+            num_elements=count,
+            options=_merged(parts),
+        )
+        made.shard_of_files = _together(parts, rows)
+        return made
 
     # -- what it is -----------------------------------------------------------------------------
 
@@ -196,7 +236,7 @@ class Dataset:
 
     def with_options(self, options: Options, name: str | None = None) -> "Dataset":
         """Returns the same dataset with other options laid over."""
-        return self._derived("_OptionsDataset", self.rows, options=self._options.merge(options))
+        return self._derived("_OptionsDataset", _same, options=self._options.merge(options))
 
     def __iter__(self) -> DatasetIterator:
         return DatasetIterator(self.rows(), self._element_spec)
@@ -239,7 +279,7 @@ class Dataset:
         spec = probed(map_func, self._element_spec, _single)
         return self._derived(
             "_MapDataset" if num_parallel_calls is None else "_ParallelMapDataset",
-            lambda: (row_of(self._called(map_func, row)) for row in self.rows()),
+            lambda rows: (row_of(self._called(map_func, row)) for row in rows()),
             spec=spec,
         )
 
@@ -252,7 +292,7 @@ class Dataset:
         self._check_predicate(predicate)
         return self._derived(
             "_FilterDataset",
-            lambda: (row for row in self.rows() if bool(self._called(predicate, row))),
+            lambda rows: (row for row in rows() if bool(self._called(predicate, row))),
             num_elements=cardinality.UNKNOWN,
         )
 
@@ -265,17 +305,16 @@ class Dataset:
         self._check_predicate(predicate)
         return self._derived(
             "_TakeWhileDataset",
-            lambda: takewhile(lambda row: bool(self._called(predicate, row)), self.rows()),
+            lambda rows: takewhile(lambda row: bool(self._called(predicate, row)), rows()),
             num_elements=cardinality.UNKNOWN,
         )
 
     def flat_map(self, map_func: Function, name: str | None = None) -> "Dataset":
         """Returns the elements of the datasets that a function returns, one after the other."""
-        return self._derived(
+        return self._joined(
             "_FlatMapDataset",
-            lambda: chain.from_iterable(self._called(map_func, row).rows() for row in self.rows()),
-            spec=self._inner_spec(map_func),
-            num_elements=cardinality.UNKNOWN,
+            map_func,
+            lambda rows: chain.from_iterable(self._called(map_func, row).rows() for row in rows()),
         )
 
     def interleave(
@@ -288,15 +327,15 @@ class Dataset:
         name: str | None = None,
     ) -> "Dataset":
         """Returns the elements of several of a function's datasets in turn, in blocks."""
-        cycle = cycle_length if cycle_length and cycle_length > 0 else _NUM_CPUS
-        block = block_length or 1
-        return self._derived(
+        cycle = _NUM_CORES if cycle_length in {None, AUTOTUNE} else cycle_length
+        cycle = _positive(cycle, "cycle_length")
+        block = 1 if block_length is None else _positive(block_length, "block_length")
+        return self._joined(
             "_InterleaveDataset",
-            lambda: flow.interleaved(
-                (self._called(map_func, row).rows() for row in self.rows()), cycle, block
+            map_func,
+            lambda rows: flow.interleaved(
+                (self._called(map_func, row).rows() for row in rows()), cycle, block
             ),
-            spec=self._inner_spec(map_func),
-            num_elements=cardinality.UNKNOWN,
         )
 
     def batch(
@@ -318,7 +357,7 @@ class Dataset:
         count = cardinality.batched(self.num_elements, n, drop_remainder=is_exact)
         return self._derived(
             "_BatchDataset" if num_parallel_calls is None else "_ParallelBatchDataset",
-            lambda: flow.batched(self.rows(), n, drop_remainder=is_exact),
+            lambda rows: flow.batched(rows(), n, drop_remainder=is_exact),
             spec=map_shapes(self._element_spec, lambda shape: TensorShape([size]) + shape),
             num_elements=count,
         )
@@ -329,7 +368,7 @@ class Dataset:
         size = next(iter(sizes)) if len(sizes) == 1 else None
         return self._derived(
             "_UnbatchDataset",
-            lambda: flow.unbatched(self.rows()),
+            lambda rows: flow.unbatched(rows()),
             spec=map_shapes(self._element_spec, lambda shape: shape[1:]),
             num_elements=cardinality.unbatched(self.num_elements, size),
         )
@@ -340,7 +379,7 @@ class Dataset:
         times = None if asked < 0 else asked
         total = cardinality.repeated(self.num_elements, times)
         return self._derived(
-            "_RepeatDataset", lambda: flow.repeated(self.rows, times), num_elements=total
+            "_RepeatDataset", lambda rows: flow.repeated(rows, times), num_elements=total
         )
 
     def shuffle(
@@ -360,9 +399,13 @@ class Dataset:
         """
         size = _positive(buffer_size, "buffer_size")
         generators = flow.ShuffleSeeds(seed, is_new_each_time=reshuffle_each_iteration is not False)
-        return self._derived(
-            "_ShuffleDataset", lambda: flow.shuffled(self.rows(), size, generators.next())
-        )
+
+        def shuffled(rows: Rows) -> Iterator[Row]:
+            return flow.shuffled(rows(), size, generators.next())
+
+        made = self._derived("_ShuffleDataset", shuffled)
+        made._in_order, made._shuffled = self._in_order, shuffled  # noqa: SLF001  # one of us
+        return made
 
     def shard(self, num_shards: Any, index: Any, name: str | None = None) -> "Dataset":
         """Returns elements `index`, `index + num_shards`, ...
@@ -377,25 +420,25 @@ class Dataset:
             )
         count = cardinality.sharded(self.num_elements, n, i)
         return self._derived(
-            "_ShardDataset", lambda: flow.every(self.rows(), n, i), num_elements=count
+            "_ShardDataset", lambda rows: flow.every(rows(), n, i), num_elements=count
         )
 
     def take(self, count: Any, name: str | None = None) -> "Dataset":
         """Returns the first `count` elements; all for -1."""
         n = _whole(count, "count")
         if n < 0:
-            return self._derived("_TakeDataset", self.rows)
+            return self._derived("_TakeDataset", _same)
         total = cardinality.taken(self.num_elements, n)
-        return self._derived("_TakeDataset", lambda: islice(self.rows(), n), num_elements=total)
+        return self._derived("_TakeDataset", lambda rows: islice(rows(), n), num_elements=total)
 
     def skip(self, count: Any, name: str | None = None) -> "Dataset":
         """Returns the elements after the first `count`; none for -1."""
         n = _whole(count, "count")
         if n < 0:
-            return self._derived("_SkipDataset", lambda: iter(()), num_elements=0)
+            return self._derived("_SkipDataset", lambda _rows: iter(()), num_elements=0)
         total = cardinality.skipped(self.num_elements, n)
         return self._derived(
-            "_SkipDataset", lambda: islice(self.rows(), n, None), num_elements=total
+            "_SkipDataset", lambda rows: islice(rows(), n, None), num_elements=total
         )
 
     def concatenate(self, dataset: "Dataset", name: str | None = None) -> "Dataset":
@@ -406,24 +449,29 @@ class Dataset:
         """
         total = cardinality.concatenated([self.num_elements, dataset.num_elements])
         spec = joined_spec(self._element_spec, dataset.element_spec)
-        return self._derived(
+        made = self._derived(
             "_ConcatenateDataset",
-            lambda: chain(self.rows(), dataset.rows()),
+            lambda rows: chain(rows(), dataset.rows()),
             spec=spec,
             num_elements=total,
             options=_merged([self, dataset]),
         )
+        made.shard_of_files = _together(
+            [self, dataset], lambda parts: chain.from_iterable(rows() for rows in parts)
+        )
+        return made
 
     def enumerate(self, start: int = 0, name: str | None = None) -> "Dataset":
         """Returns pairs of a number (int64, from `start`) and the element."""
 
-        def rows() -> Iterator[Row]:
-            number = int(start)
-            for row in self.rows():
+        def numbered(rows: Rows) -> Iterator[Row]:
+            for number, row in enumerate(rows(), int(start)):
                 yield (np.asarray(number, np.int64), *row)
-                number += 1
 
-        return self._derived("_ZipDataset", rows, spec=(TensorSpec((), int64), self._element_spec))
+        spec = (TensorSpec((), int64), self._element_spec)
+        made = self._derived("_ZipDataset", numbered, spec=spec)
+        made.shard_of_files = None  # numbers are no files: TensorFlow zips with a range
+        return made
 
     def window(
         self,
@@ -445,11 +493,9 @@ class Dataset:
 
         return self._derived(
             "_WindowDataset",
-            lambda: map(
+            lambda rows: map(
                 as_datasets,
-                flow.windows(
-                    self.rows(), size, shift or size, stride, drop_remainder=drop_remainder
-                ),
+                flow.windows(rows(), size, shift or size, stride, drop_remainder=drop_remainder),
             ),
             spec=nest.map_structure(DatasetSpec, self._element_spec),
             num_elements=cardinality.windowed(
@@ -462,9 +508,12 @@ class Dataset:
 
     def cache(self, filename: str = "", name: str | None = None) -> "Dataset":
         """Returns the same elements, remembered by the first complete pass."""
-        memory: list[Row] = []
-        is_full: list[bool] = []
-        return self._derived("CacheDataset", lambda: flow.remembered(self.rows, memory, is_full))
+        memory = flow.Memory()
+        made = self._derived("CacheDataset", memory.remembered)
+        if self.shard_of_files is not None:
+            of_files = self.shard_of_files  # a shard has a memory of its own
+            made.shard_of_files = lambda n, i: partial(flow.Memory().remembered, of_files(n, i))
+        return made
 
     def prefetch(self, buffer_size: Any, name: str | None = None) -> "Dataset":
         """Returns the same elements; a thread keeps up to `buffer_size` of them ready.
@@ -479,8 +528,8 @@ class Dataset:
             )
         bound = _AUTOTUNED_PREFETCH if size == AUTOTUNE else size
         if bound == 0:
-            return self._derived("_PrefetchDataset", self.rows)
-        return self._derived("_PrefetchDataset", lambda: Prefetch(self.rows, bound=bound))
+            return self._derived("_PrefetchDataset", _same)
+        return self._derived("_PrefetchDataset", lambda rows: Prefetch(rows, bound=bound))
 
     def apply(self, transformation_func: Callable[["Dataset"], "Dataset"]) -> "Dataset":
         """Returns what a function makes of this dataset."""
@@ -499,18 +548,33 @@ class Dataset:
     def _derived(
         self,
         kind: str,
-        rows: Rows,
+        through: Through,
         *,
         spec: Any = None,
         num_elements: int | None = None,
         options: Options | None = None,
     ) -> "Dataset":
-        return _kind(kind)(
-            rows,
+        """Returns what a transformation makes of this dataset, and of each shard of its files."""
+        made = _kind(kind)(
+            partial(through, self.rows),
             self._element_spec if spec is None else spec,
             num_elements=self.num_elements if num_elements is None else num_elements,
             options=options or self._options,
         )
+        if self.shard_of_files is not None:
+            of_files = self.shard_of_files
+            made.shard_of_files = lambda n, i: partial(through, of_files(n, i))
+        made._in_order = partial(through, self._in_order)  # noqa: SLF001  # one of us
+        made._shuffled = self._shuffled  # noqa: SLF001
+        return made
+
+    def _joined(self, kind: str, map_func: Function, through: Through) -> "Dataset":
+        """Returns the datasets of a function as one; if they read files, elements stand for files."""
+        inner, spec = self._inner(map_func)
+        made = self._derived(kind, through, spec=spec, num_elements=cardinality.UNKNOWN)
+        if inner.shard_of_files is not None:
+            made.shard_of_files = lambda n, i: partial(through, self.shard_of_elements(n, i))
+        return made
 
     def _called(self, func: Function, row: Row) -> Any:
         return called(func, self._element_spec, row)
@@ -522,19 +586,50 @@ class Dataset:
                 f"The predicate must return one truth value, a bool scalar, but it returns {spec!r}."
             )
 
-    def _inner_spec(self, map_func: Function) -> Any:
-        inner = probed(map_func, self._element_spec, _single)
-        if not isinstance(inner, DatasetSpec):
+    def shard_of_elements(self, num_shards: int, index: int) -> Rows:
+        """Returns what starts the stream of every n-th element, where elements stand for files.
+
+        As in TensorFlow they are divided first and shuffled then: two workers whose shuffles differ
+        would read one file twice and another never.
+        """
+        return partial(
+            self._shuffled, lambda: flow.shard_of_files(self._in_order(), num_shards, index)
+        )
+
+    def _inner(self, map_func: Function) -> tuple["Dataset", Any]:
+        """Returns a dataset like those of a function, and its element spec."""
+        made: list[Any] = []
+
+        def noted(*values: Any) -> Any:
+            made[:] = [map_func(*values)]
+            return made[0]
+
+        spec = probed(noted, self._element_spec, _single)
+        if not isinstance(spec, DatasetSpec):
             raise AttributeError(  # noqa: TRY004  # TensorFlow's error
-                f"The function must return a Dataset, but it returned {inner!r}."
+                f"The function must return a Dataset, but it returned {spec!r}."
             )
-        return inner.element_spec
+        return made[0], spec.element_spec
 
 
 @functools.cache
 def _kind(name: str) -> type[Dataset]:
     """Returns the class of datasets that TensorFlow calls `name`; they differ in nothing else."""
     return type(name, (Dataset,), {"__doc__": Dataset.__doc__})
+
+
+def _same(rows: Rows) -> Iterator[Row]:
+    return rows()
+
+
+def _together(
+    parts: Sequence[Dataset], through: Callable[[Sequence[Rows]], Iterator[Row]]
+) -> Shard | None:
+    """Returns the shard of several datasets' files; None if one of them reads none."""
+    shards = [part.shard_of_files for part in parts]
+    if None in shards:
+        return None
+    return lambda n, i: partial(through, [shard(n, i) for shard in shards if shard is not None])
 
 
 def _one(values: tuple[Any, ...]) -> Any:

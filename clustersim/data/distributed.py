@@ -19,6 +19,7 @@ from clustersim.data import cardinality, sharding
 from clustersim.data.dataset import Dataset
 from clustersim.data.elements import Row, map_shapes
 from clustersim.data.iterator import OwnedIterator
+from clustersim.data.options import AutoShardPolicy
 from clustersim.data.prefetch import Prefetch
 from clustersim.data.sharding import Layout, Round
 from clustersim.devices.device import Device
@@ -67,7 +68,7 @@ class PerReplicaSpec:
         return hash(self.specs)
 
     def __repr__(self) -> str:
-        return f"PerReplicaSpec({', '.join(map(repr, self.specs))})"
+        return f"PerReplicaSpec{self.specs!r}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,11 +210,30 @@ def distribute(dataset: Dataset, distribution: Distribution) -> DistributedDatas
             " it by the global batch size."
         )
     return DistributedDataset(
-        lambda: sharding.rounds(dataset.rows(), layout, policy),
+        _divided(dataset, layout, policy),
         map_shapes(spec, lambda shape: _rebatched(shape, layout)),
         distribution,
         num_elements=dataset.num_elements,
     )
+
+
+def _divided(
+    dataset: Dataset, layout: Layout, policy: AutoShardPolicy
+) -> Callable[[], Iterator[Round]]:
+    """Returns what starts the stream of this worker's rounds, by the policy."""
+    shard = dataset.shard_of_files
+
+    def started() -> Iterator[Round]:
+        if (
+            sharding.is_by_files(policy, layout, reads_files=shard is not None)
+            and shard is not None
+        ):
+            rows = shard(layout.num_workers, layout.worker)()
+            return sharding.rounds(rows, layout, by_rows=False)
+        by_rows = policy in {AutoShardPolicy.AUTO, AutoShardPolicy.DATA}
+        return sharding.rounds(dataset.rows(), layout, by_rows=by_rows)
+
+    return started
 
 
 def distribute_from_function(

@@ -134,20 +134,42 @@ def windows(
         deque(islice(rows, num_beyond), maxlen=0)
 
 
-def remembered(rows: Rows, memory: list[Row], is_full: list[bool]) -> Iterator[Row]:
-    """Yields the stream, and fills `memory` with it; from there once a pass was completed."""
-    if is_full:
-        yield from memory
-        return
-    seen: list[Row] = []
-    for row in rows():
-        seen.append(row)
-        yield row
-    if not is_full:
-        memory[:] = seen
-        is_full.append(True)
+class Memory:
+    """What one `cache` remembers of a stream."""
+
+    def __init__(self) -> None:
+        self._rows: list[Row] | None = None
+
+    def remembered(self, rows: Rows) -> Iterator[Row]:
+        """Yields the stream; from memory once a pass was completed."""
+        if self._rows is not None:
+            yield from self._rows
+            return
+        seen: list[Row] = []
+        for row in rows():
+            seen.append(row)
+            yield row
+        if self._rows is None:
+            self._rows = seen
 
 
 def every(rows: Iterable[Row], num_shards: int, index: int) -> Iterator[Row]:
     """Yields rows `index`, `index + num_shards`, ..."""
     return islice(iter(rows), index, None, num_shards)
+
+
+def shard_of_files(names: Iterable[Row], num_shards: int, index: int) -> Iterator[Row]:
+    """Yields rows `index`, `index + num_shards`, ... of rows that stand for files.
+
+    Raises:
+        InvalidArgumentError: There are fewer than shards.
+    """
+    first = list(islice(it := iter(names), num_shards))
+    if len(first) < num_shards:
+        raise errors.InvalidArgumentError(
+            f"Could not apply FILE based sharding: the dataset only has {len(first)} file(s), which is"
+            f" not enough for the required {num_shards} shards/workers. Consider setting the auto"
+            " sharding policy to either DATA or OFF using the"
+            " `experimental_distribute.auto_shard_policy` option of `tf.data.Options()`."
+        )
+    return every(chain(first, it), num_shards, index)

@@ -2,11 +2,13 @@
 
 With P workers of L replicas each there are R = P * L replicas.
 
-    DATA, AUTO   each batch of B rows is cut into R pieces of ceil(B / R) rows, the last ones short or
+    DATA         each batch of B rows is cut into R pieces of ceil(B / R) rows, the last ones short or
                  empty; piece k * P + w goes to replica k of worker w
     OFF, HINT    every worker sees all rows, in pieces of floor(B / R) + 1 rows for the first B mod R
                  of R pieces and floor(B / R) for the others, that order turned by worker; replicas
                  take pieces in turn, and only at the very end are there empty ones
+    FILE         as OFF, but each worker reads every P-th file only
+    AUTO         FILE if there are several workers and the dataset reads files, else DATA
 
 A round is what the replicas of one worker get in one step: a row each, or None where there is none.
 
@@ -107,19 +109,34 @@ def piece_sizes(batch_size: int, layout: Layout) -> list[int]:
     return sizes[first:] + sizes[:first]
 
 
-def rounds(rows: Iterator[Row], layout: Layout, policy: AutoShardPolicy) -> Iterator[Round]:
+def is_by_files(policy: AutoShardPolicy, layout: Layout, *, reads_files: bool) -> bool:
+    """Returns whether each worker reads files of its own.
+
+    Raises:
+        NotFoundError: The policy is FILE, there are several workers and no files.
+    """
+    if layout.num_workers == 1:
+        return False
+    if policy is AutoShardPolicy.FILE and not reads_files:
+        raise errors.NotFoundError(
+            "Found an unshardable source dataset: its auto_shard_policy is FILE, but it does not read"
+            " files, or not files alone. Use DATA or AUTO, or make it from files."
+        )
+    return reads_files and policy in {AutoShardPolicy.AUTO, AutoShardPolicy.FILE}
+
+
+def rounds(rows: Iterator[Row], layout: Layout, *, by_rows: bool) -> Iterator[Round]:
     """Yields the rounds of one worker from a stream of global batches.
+
+    Args:
+        rows: All of them; or, where files are divided, those of this worker's files.
+        layout: The replicas.
+        by_rows: Whether workers share each batch (DATA), and not the stream (OFF, FILE).
 
     Raises:
         IndexError: An element is not batched.
-        NotFoundError: The policy is FILE, there are several workers and no files.
     """
-    if policy is AutoShardPolicy.FILE and layout.num_workers > 1:
-        raise errors.NotFoundError(
-            "The dataset has auto_shard_policy FILE, but it does not read files. Use DATA or AUTO,"
-            " or make it from files."
-        )
-    if policy in {AutoShardPolicy.AUTO, AutoShardPolicy.DATA}:
+    if by_rows:
         return (_cut(row, layout) for row in rows)
     return grouped(_rebatched(rows, layout), layout.num_local)
 

@@ -2,6 +2,7 @@
 
 from clustersim.errors import (
     AbortedError,
+    DataLossError,
     DeadlineExceededError,
     FailedPreconditionError,
     InternalError,
@@ -9,6 +10,7 @@ from clustersim.errors import (
     NotFoundError,
     OpError,
     OutOfRangeError,
+    PermissionDeniedError,
     ResourceExhaustedError,
     UnavailableError,
     UnknownError,
@@ -16,6 +18,7 @@ from clustersim.errors import (
 
 __all__ = [
     "AbortedError",
+    "DataLossError",
     "DeadlineExceededError",
     "FailedPreconditionError",
     "InternalError",
@@ -23,6 +26,7 @@ __all__ = [
     "NotFoundError",
     "OpError",
     "OutOfRangeError",
+    "PermissionDeniedError",
     "ResourceExhaustedError",
     "UnavailableError",
     "UnknownError",

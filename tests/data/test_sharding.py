@@ -11,6 +11,7 @@ from clustersim.data.sharding import (
     InputContext,
     Layout,
     grouped,
+    is_by_files,
     piece_bounds,
     piece_sizes,
     rounds,
@@ -23,7 +24,7 @@ def batches(count, size):
 
 
 def rows(count, size, layout, policy):
-    made = rounds(batches(count, size), layout, policy)
+    made = rounds(batches(count, size), layout, by_rows=policy is AutoShardPolicy.DATA)
     return [[None if row is None else row[0].tolist() for row in each] for each in made]
 
 
@@ -81,9 +82,31 @@ def test_off_fills_from_the_front_and_leaves_holes_only_at_the_end():
 def test_what_cannot_be_divided_is_refused():
     scalars = iter([(np.asarray(1),)])
     with pytest.raises(IndexError, match="not batched"):
-        next(rounds(scalars, Layout(num_local=2), AutoShardPolicy.AUTO))
+        next(rounds(scalars, Layout(num_local=2), by_rows=True))
+
+
+@pytest.mark.parametrize(
+    ("policy", "num_workers", "reads_files", "expected"),
+    [
+        (AutoShardPolicy.AUTO, 2, True, True),
+        (AutoShardPolicy.AUTO, 2, False, False),
+        (AutoShardPolicy.FILE, 2, True, True),
+        (AutoShardPolicy.DATA, 2, True, False),
+        (AutoShardPolicy.OFF, 2, True, False),
+        (AutoShardPolicy.HINT, 2, True, False),
+        (AutoShardPolicy.FILE, 1, False, False),
+        (AutoShardPolicy.AUTO, 1, True, False),
+    ],
+)
+def test_files_are_divided_where_there_are_some_and_several_workers(
+    policy, num_workers, reads_files, expected
+):
+    assert is_by_files(policy, Layout(num_workers=num_workers), reads_files=reads_files) is expected
+
+
+def test_without_files_they_cannot_be_divided():
     with pytest.raises(errors.NotFoundError, match="does not read files"):
-        rounds(batches(4, 2), Layout(num_workers=2), AutoShardPolicy.FILE)
+        is_by_files(AutoShardPolicy.FILE, Layout(num_workers=2), reads_files=False)
 
 
 def test_rounds_of_consecutive_rows_are_filled_up():

@@ -1,0 +1,52 @@
+"""Paths of files: text, path objects or tensors of them, and patterns that are looked up.
+
+Source: tensorflow/python/data/ops/dataset_ops.py, `list_files`, 2.21.
+"""
+
+import glob
+import os
+from typing import Any
+
+from clustersim import errors
+from clustersim.values import nest
+from clustersim.values.dtypes import string
+from clustersim.values.tensor import convert
+
+
+def as_paths(value: Any, name: str) -> list[str]:
+    """Returns the paths that an argument holds: one, or a nest or tensor of several.
+
+    Raises:
+        TypeError: It is no text.
+    """
+    if isinstance(value, list | tuple):
+        value = nest.map_structure(_as_text, list(value))
+    tensor = convert(_as_text(value))
+    paths = list(tensor.host().reshape(-1))
+    if paths and tensor.dtype is not string:
+        raise TypeError(
+            f"The `{name}` argument must contain `tf.string` elements. Got {value!r}, which is"
+            f" {tensor.dtype.name}."
+        )
+    return [path.decode() for path in paths]
+
+
+def matching(file_pattern: Any) -> list[str]:
+    """Returns the paths that match one of the patterns, sorted.
+
+    Raises:
+        TypeError: A pattern is no text.
+        InvalidArgumentError: Nothing matches.
+    """
+    patterns = as_paths(file_pattern, "file_pattern")
+    found = sorted({path for pattern in patterns for path in glob.glob(pattern)})  # noqa: PTH207  # as written
+    if not found:
+        raise errors.InvalidArgumentError(
+            f"No files matched pattern: {', '.join(patterns)}. Patterns are looked up from"
+            f" {os.getcwd()!r}."  # noqa: PTH109  # as text
+        )
+    return found
+
+
+def _as_text(path: Any) -> Any:
+    return os.fspath(path) if isinstance(path, os.PathLike) else path
