@@ -7,6 +7,8 @@ import socket
 
 import pytest
 
+from tests.data.file_pipelines import write_files
+
 pytestmark = pytest.mark.process
 
 HEAD = """
@@ -257,3 +259,21 @@ def test_a_task_that_lingers_outlives_the_leader_and_can_be_ended(by_hand):
     assert by_hand.tasks["worker:1"].poll() is None
     by_hand.tasks["worker:1"].send_signal(signal.SIGTERM)
     assert by_hand.wait_one("worker:1").code == -signal.SIGTERM
+
+
+def test_two_workers_divide_files_and_end_together(by_hand):
+    files = write_files(by_hand.folder)
+    program = (
+        HEAD
+        + f"""
+dataset = s.experimental_distribute_dataset(tf.data.TextLineDataset({files!r}).batch(5))
+mine = [s.experimental_local_results(step)[0].numpy() for step in dataset]
+print([[line.decode() for line in lines] for lines in mine])
+"""
+    )
+    done = by_hand.run(by_hand.cluster(worker=2), program)
+    # As two processes of TensorFlow 2.21 print them.
+    assert {name: one.out.strip() for name, one in done.items()} == {
+        "worker:0": "[['0a', '0b', '0c'], ['2a', '2b'], ['2c', '4a', '4b'], ['4c']]",
+        "worker:1": "[['1a', '1b'], ['1c', '3a', '3b'], ['3c'], []]",
+    }
