@@ -3,6 +3,7 @@
 import gc
 import threading
 import traceback
+import weakref
 
 import pytest
 
@@ -105,3 +106,41 @@ def test_closing_twice_does_no_harm_and_nothing_comes_after():
 def test_a_bound_of_nothing_is_refused():
     with pytest.raises(ValueError, match="at least 1"):
         Prefetch(lambda: iter(()), bound=0)
+
+
+def test_asking_after_the_end_keeps_nothing_alive():
+    items = Prefetch(lambda: iter(range(2)), bound=1)
+    assert list(items) == [0, 1]
+    assert next(items, None) is None
+    gone = weakref.ref(items)
+    del items
+    gc.collect()
+    assert gone() is None
+
+
+def test_closing_from_elsewhere_wakes_a_consumer_that_waits():
+    never = threading.Event()
+    items = Prefetch(lambda: iter(never.wait, True), bound=1)
+    closer = threading.Thread(target=items._buffer.close)
+    closer.start()
+    assert next(items, None) is None
+    closer.join(5)
+    never.set()
+    items.close()
+
+
+def test_closing_frees_what_was_ready():
+    recorder = Told()
+    made = weakref.WeakSet()
+
+    def source():
+        for _ in range(9):
+            item = threading.Event()  # anything that a weak reference can point to
+            made.add(item)
+            yield item
+
+    items = Prefetch(source, bound=2, recorder=recorder)
+    recorder.wait_for(ItemProduced(index=1))
+    items.close()
+    gc.collect()
+    assert not made
