@@ -67,13 +67,13 @@ class _Run(click.Command):
     context_settings={"ignore_unknown_options": False, "allow_interspersed_args": False},
 )
 @program_options
-@container_options
 @click.option(
     "--engine",
     type=click.Choice(["local", "compose"]),
     default="local",
-    help="Where tasks run: processes here, or containers.",
+    help="Where tasks run: processes here, or containers, which take the next five.",
 )
+@container_options
 @click.option(
     "--success",
     type=click.Choice([one.value for one in Success]),

@@ -27,7 +27,8 @@ from clustersim.launch.plan import ContainerPlan, RunPlan
 _ASK_LIMIT_S = 20.0
 
 _REPORTS_ON_STDERR = "2"
-_READABLE_BY_ALL = 0o005
+_READ_BY_ALL = 0o004
+_ENTERED_BY_ALL = 0o005
 
 
 class ComposeCluster(SupervisedCluster):
@@ -140,30 +141,29 @@ def within(folder: Path, program: Sequence[str]) -> tuple[str, ...]:
         StartError: The script does not lie below it, or others may not read it (CSE201).
     """
     first, *rest = program
-    if first == "-m":
-        return tuple(program)
-    script = Path(first).resolve()
-    if not script.is_relative_to(folder.resolve()):
+    folder = folder.resolve()
+    is_module = first == "-m"
+    script = folder if is_module else Path(first).resolve()
+    if not script.is_relative_to(folder):
         raise StartError(
             f"{first} is not below {folder}, the folder that containers see. Change to a folder above"
             " it.",
             code="CSE201",
         )
-    if os.name == "posix" and not os.getuid() and not _is_readable(script, folder.resolve()):
+    if os.name == "posix" and os.getuid() == 0 and not _is_readable(script, folder):
         raise StartError(
-            f"{first} can be read by root only; in the container the program is another user. Give"
+            f"{script} can be read by root only; in the container the program is another user. Give"
             f" others the right to read it (chmod -R o+rX {folder}).",
             code="CSE201",
         )
-    return (script.relative_to(folder.resolve()).as_posix(), *rest)
+    return tuple(program) if is_module else (script.relative_to(folder).as_posix(), *rest)
 
 
 def _is_readable(script: Path, folder: Path) -> bool:
     """Returns whether a user who is neither owner nor group can read the script below the folder."""
-    if not script.stat().st_mode & 0o004:
-        return False
-    below = [one for one in script.parents if one.is_relative_to(folder)]
-    return all(one.stat().st_mode & _READABLE_BY_ALL == _READABLE_BY_ALL for one in below)
+    below = [one for one in (script, *script.parents) if one.is_relative_to(folder)]
+    needed = {one: _ENTERED_BY_ALL if one.is_dir() else _READ_BY_ALL for one in below}
+    return all(one.stat().st_mode & bits == bits for one, bits in needed.items())
 
 
 def _check_free(port: int) -> None:

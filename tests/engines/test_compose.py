@@ -242,5 +242,8 @@ def test_the_script_is_named_as_containers_see_it(tmp_path):
 def test_a_script_that_only_root_can_read_is_refused(tmp_path):
     (tmp_path / "x.py").touch(mode=0o600)
     tmp_path.chmod(0o755)
-    with pytest.raises(StartError, match="can be read by root only"):
+    with pytest.raises(StartError, match=r"x\.py can be read by root only"):
         within(tmp_path, (str(tmp_path / "x.py"),))
+    tmp_path.chmod(0o700)
+    with pytest.raises(StartError, match="can be read by root only"):
+        within(tmp_path, ("-m", "package.module"))
