@@ -25,7 +25,8 @@ from clustersim.data.elements import (
     DatasetSpec,
     Row,
     called,
-    checked_row,
+    checking,
+    hosted,
     joined_spec,
     map_shapes,
     normalized,
@@ -149,10 +150,9 @@ class Dataset:
                 spec = nest.map_structure(
                     lambda one, shape: TensorSpec(shape, one.dtype), spec, shapes
                 )
-        given = tuple(convert(arg).numpy() for arg in args or ())
-        return _kind("_FlatMapDataset")(
-            lambda: (checked_row(value, spec) for value in generator(*given)), spec
-        )
+        given = tuple(hosted(arg)[()] for arg in args or ())
+        row_of_yielded = checking(spec)
+        return _kind("_FlatMapDataset")(lambda: map(row_of_yielded, generator(*given)), spec)
 
     @staticmethod
     def range(*args: int, output_type: object = int64, name: str | None = None) -> "Dataset":
@@ -641,11 +641,14 @@ def _whole(value: Any, name: str) -> int:
 
     Raises:
         TypeError: It is none.
+        InvalidArgumentError: It has a dimension.
     """
-    tensor = convert(value)
-    if not tensor.dtype.is_integer:
+    number = hosted(value)
+    if number.dtype.kind not in "iu":
         raise TypeError(f"{name} must be a whole number, not {value!r}.")
-    return int(tensor)
+    if number.ndim:
+        raise errors.InvalidArgumentError(f"{name} must be a scalar, not {value!r}.")
+    return int(number)
 
 
 def _of_rows(rows: list[Row], spec: Any) -> Dataset:

@@ -17,7 +17,7 @@ from clustersim import errors
 from clustersim.devices.array import HostArray
 from clustersim.devices.simulated import MACHINE, enter_device, leave_device
 from clustersim.values import nest
-from clustersim.values.dtypes import string
+from clustersim.values.dtypes import DType, string, to_host_array
 from clustersim.values.shapes import TensorShape, TensorSpec
 from clustersim.values.tensor import Tensor, convert
 
@@ -31,6 +31,9 @@ class DatasetSpec:
 
     element_spec: Any
 
+
+_PLAIN = (np.ndarray, np.generic, int, float, str, bytes)
+"""What is no tensor and holds none."""
 
 _SIZES = (2, 3, 4, 1, 6, 8)
 """What is tried for a size that is not known, until two have worked."""
@@ -48,7 +51,23 @@ def normalized(value: Any) -> Any:
         return nest.like(value, [normalized(child) for child in children])
     if hasattr(value, "element_spec"):
         return value
-    return convert(value).host()
+    return hosted(value)
+
+
+def hosted(value: Any, dtype: DType | None = None) -> HostArray:
+    """Returns the host array of what `convert` takes; not by way of the current device.
+
+    Raises:
+        TypeError: The value cannot be taken as `dtype`.
+        ValueError: It is a tensor of another dtype, ragged, or nothing a tensor can hold.
+    """
+    if isinstance(value, _PLAIN):
+        return to_host_array(value, dtype)
+    token = enter_device(MACHINE.default_spec())
+    try:
+        return convert(value, dtype).host()
+    finally:
+        leave_device(token)
 
 
 def row_of(value: Any) -> Row:
@@ -187,22 +206,26 @@ def column(array: HostArray, index: int) -> HostArray:
     return row
 
 
-def checked_row(value: Any, spec: Any) -> Row:
-    """Returns the row of what a generator yielded.
+def checking(spec: Any) -> Callable[[Any], Row]:
+    """Returns what makes a row of each value that a generator yielded.
 
-    Raises:
-        InvalidArgumentError: It does not fit the signature.
+    That raises InvalidArgumentError for a value that does not fit the signature.
     """
     leaves = nest.flatten(spec)
-    values = [value] if len(leaves) == 1 and not nest.is_nested(spec) else nest.flatten(value)
-    if len(values) != len(leaves):
-        raise _misfit(value, spec)
-    return tuple(_checked_leaf(one, leaf) for one, leaf in zip(values, leaves, strict=True))
+    is_one = not nest.is_nested(spec)
+
+    def checked(value: Any) -> Row:
+        values = [value] if is_one else nest.flatten(value)
+        if len(values) != len(leaves):
+            raise _misfit(value, spec)
+        return tuple(_checked_leaf(one, leaf) for one, leaf in zip(values, leaves, strict=True))
+
+    return checked
 
 
-def _checked_leaf(value: Any, spec: TensorSpec) -> Any:
+def _checked_leaf(value: Any, spec: TensorSpec) -> HostArray:
     try:
-        array = convert(value, spec.dtype).host()
+        array = hosted(value, spec.dtype)
     except (TypeError, ValueError) as error:
         raise _misfit(value, spec) from error
     if not spec.shape.is_compatible_with(array.shape):
