@@ -20,35 +20,37 @@ import numpy as np
 
 from clustersim import errors
 from clustersim.cores import usable_cores
-from clustersim.data import cardinality, flow
+from clustersim.data import arguments, cardinality, flow
+from clustersim.data.arguments import AUTOTUNE, AUTOTUNED_PREFETCH, parallel_calls, positive, whole
 from clustersim.data.elements import (
     DatasetSpec,
     Row,
-    called,
-    checking,
+    element,
     hosted,
     joined_spec,
     map_shapes,
     normalized,
-    probed,
     row_of,
     spec_of,
 )
 from clustersim.data.flow import Rows
+from clustersim.data.functions import (
+    called,
+    check_predicate,
+    check_state,
+    probed,
+    probed_dataset,
+)
+from clustersim.data.generators import checking, yielded
 from clustersim.data.iterator import DatasetIterator
 from clustersim.data.options import Options
 from clustersim.data.paths import matching
 from clustersim.data.prefetch import Prefetch
 from clustersim.values import nest
 from clustersim.values.array_ops import constant
-from clustersim.values.dtypes import as_dtype, bool_, int64
+from clustersim.values.dtypes import as_dtype, int64
 from clustersim.values.shapes import TensorShape, TensorSpec
-from clustersim.values.tensor import Tensor, convert
-
-AUTOTUNE = -1
-
-_AUTOTUNED_PREFETCH = 2
-"""What AUTOTUNE comes to for `prefetch`: one item in use, the next ones ready."""
+from clustersim.values.tensor import Tensor
 
 Function = Callable[..., Any]
 
@@ -136,7 +138,10 @@ class Dataset:
         """Returns a dataset of what `generator(*args)` yields, each checked against the signature.
 
         Raises:
-            TypeError: `generator` is not callable, or no signature was given.
+            TypeError: `generator` is not callable, or the signature is missing or holds lists.
+
+        On iterating, what the generator raises comes as TensorFlow's error (InvalidArgumentError for
+        ValueError and TypeError, else mostly UnknownError), with the original one as its cause.
         """
         if not callable(generator):
             raise TypeError(f"`generator` must be callable, not {generator!r}.")
@@ -152,7 +157,9 @@ class Dataset:
                 )
         given = tuple(hosted(arg)[()] for arg in args or ())
         row_of_yielded = checking(spec)
-        return _kind("_FlatMapDataset")(lambda: map(row_of_yielded, generator(*given)), spec)
+        return _kind("_FlatMapDataset")(
+            lambda: map(row_of_yielded, yielded(generator, given)), spec
+        )
 
     @staticmethod
     def range(*args: int, output_type: object = int64, name: str | None = None) -> "Dataset":
@@ -163,7 +170,7 @@ class Dataset:
         """
         if not 1 <= len(args) <= 3:
             raise ValueError(f"Dataset.range takes 1 to 3 numbers, not {len(args)}.")
-        numbers = range(*(_whole(arg, "an argument of range") for arg in args))
+        numbers = range(*(whole(arg, "an argument of range") for arg in args))
         dtype = as_dtype(output_type)
         kind = dtype.as_numpy_dtype
         return _kind("_RangeDataset")(
@@ -196,13 +203,17 @@ class Dataset:
         """Returns a dataset of nests with one element of each; ends with the shortest.
 
         Raises:
-            TypeError: No dataset was given.
+            TypeError: No dataset was given, or something else, or a list.
         """
         if datasets is None:
             if not args:
                 raise TypeError("Dataset.zip needs datasets: zip(a, b) or zip((a, b)).")
             datasets = args[0] if len(args) == 1 else args
         parts: list[Dataset] = nest.flatten(datasets)
+        if isinstance(datasets, list) or not all(isinstance(part, Dataset) for part in parts):
+            raise TypeError(
+                f"Dataset.zip takes datasets, or a tuple or dict of them, not {datasets!r}."
+            )
         spec = nest.map_structure(lambda part: part.element_spec, datasets)
 
         def rows(parts_rows: Sequence[Rows]) -> Iterator[Row]:
@@ -271,14 +282,19 @@ class Dataset:
         use_unbounded_threadpool: bool = False,
         name: str | None = None,
     ) -> "Dataset":
-        """Returns the results of a function of each element; a tuple is passed as arguments."""
-        if not callable(map_func):
-            raise ValueError(  # noqa: TRY004  # TensorFlow's error
-                f"map_func must be callable, not {map_func!r}."
-            )
+        """Returns the results of a function of each element; a tuple is passed as arguments.
+
+        Elements are mapped one after the other, in order, whatever `num_parallel_calls` and
+        `deterministic` say.
+
+        Raises:
+            ValueError: `map_func` is no function.
+            InvalidArgumentError: `num_parallel_calls` is neither above 0 nor AUTOTUNE.
+        """
+        is_parallel = parallel_calls(num_parallel_calls) is not None
         spec = probed(map_func, self._element_spec, _single)
         return self._derived(
-            "_MapDataset" if num_parallel_calls is None else "_ParallelMapDataset",
+            "_ParallelMapDataset" if is_parallel else "_MapDataset",
             lambda rows: (row_of(self._called(map_func, row)) for row in rows()),
             spec=spec,
         )
@@ -289,7 +305,7 @@ class Dataset:
         Raises:
             ValueError: It does not return one truth value.
         """
-        self._check_predicate(predicate)
+        check_predicate(probed(predicate, self._element_spec, _single))
         return self._derived(
             "_FilterDataset",
             lambda rows: (row for row in rows() if bool(self._called(predicate, row))),
@@ -302,7 +318,7 @@ class Dataset:
         Raises:
             ValueError: It does not return one truth value.
         """
-        self._check_predicate(predicate)
+        check_predicate(probed(predicate, self._element_spec, _single))
         return self._derived(
             "_TakeWhileDataset",
             lambda rows: takewhile(lambda row: bool(self._called(predicate, row)), rows()),
@@ -310,7 +326,11 @@ class Dataset:
         )
 
     def flat_map(self, map_func: Function, name: str | None = None) -> "Dataset":
-        """Returns the elements of the datasets that a function returns, one after the other."""
+        """Returns the elements of the datasets that a function returns, one after the other.
+
+        Raises:
+            TypeError: The function returns a nest; AttributeError: it returns a tensor.
+        """
         return self._joined(
             "_FlatMapDataset",
             map_func,
@@ -326,12 +346,18 @@ class Dataset:
         deterministic: bool | None = None,
         name: str | None = None,
     ) -> "Dataset":
-        """Returns the elements of several of a function's datasets in turn, in blocks."""
-        cycle = _NUM_CORES if cycle_length in {None, AUTOTUNE} else cycle_length
-        cycle = _positive(cycle, "cycle_length")
-        block = 1 if block_length is None else _positive(block_length, "block_length")
+        """Returns the elements of several of a function's datasets in turn, in blocks.
+
+        Raises:
+            TypeError: The function returns a nest; AttributeError: it returns a tensor.
+            InvalidArgumentError: A number is neither above 0 nor AUTOTUNE, or `num_parallel_calls`
+                is more than `cycle_length`.
+        """
+        num_calls = parallel_calls(num_parallel_calls)
+        cycle = arguments.cycle_length(cycle_length, num_calls, usable_cores())
+        block = 1 if block_length is None else positive(block_length, "block_length")
         return self._joined(
-            "_InterleaveDataset",
+            "_InterleaveDataset" if num_calls is None else "_ParallelInterleaveDataset",
             map_func,
             lambda rows: flow.interleaved(
                 (self._called(map_func, row).rows() for row in rows()), cycle, block
@@ -349,14 +375,15 @@ class Dataset:
         """Returns groups of elements, stacked; the last may be short unless it is dropped.
 
         Raises:
-            InvalidArgumentError: `batch_size` is not positive.
+            InvalidArgumentError: `batch_size` or `num_parallel_calls` is not positive.
         """
-        n = _positive(batch_size, "batch_size")
+        n = positive(batch_size, "batch_size")
         is_exact = bool(drop_remainder)
+        is_parallel = parallel_calls(num_parallel_calls) is not None
         size = n if is_exact else None
         count = cardinality.batched(self.num_elements, n, drop_remainder=is_exact)
         return self._derived(
-            "_BatchDataset" if num_parallel_calls is None else "_ParallelBatchDataset",
+            "_ParallelBatchDataset" if is_parallel else "_BatchDataset",
             lambda rows: flow.batched(rows(), n, drop_remainder=is_exact),
             spec=map_shapes(self._element_spec, lambda shape: TensorShape([size]) + shape),
             num_elements=count,
@@ -375,7 +402,7 @@ class Dataset:
 
     def repeat(self, count: int | None = None, name: str | None = None) -> "Dataset":
         """Returns the elements `count` times; for ever for None or -1."""
-        asked = -1 if count is None else _whole(count, "count")
+        asked = -1 if count is None else whole(count, "count")
         times = None if asked < 0 else asked
         total = cardinality.repeated(self.num_elements, times)
         return self._derived(
@@ -397,7 +424,7 @@ class Dataset:
         Raises:
             InvalidArgumentError: `buffer_size` is not positive.
         """
-        size = _positive(buffer_size, "buffer_size")
+        size = positive(buffer_size, "buffer_size")
         generators = flow.ShuffleSeeds(seed, is_new_each_time=reshuffle_each_iteration is not False)
 
         def shuffled(rows: Rows) -> Iterator[Row]:
@@ -413,7 +440,7 @@ class Dataset:
         Raises:
             InvalidArgumentError: There is no such shard.
         """
-        n, i = _whole(num_shards, "num_shards"), _whole(index, "index")
+        n, i = whole(num_shards, "num_shards"), whole(index, "index")
         if not 0 <= i < n:
             raise errors.InvalidArgumentError(
                 f"There is no shard {i} of {n}. Give 0 <= index < num_shards."
@@ -425,7 +452,7 @@ class Dataset:
 
     def take(self, count: Any, name: str | None = None) -> "Dataset":
         """Returns the first `count` elements; all for -1."""
-        n = _whole(count, "count")
+        n = whole(count, "count")
         if n < 0:
             return self._derived("_TakeDataset", _same)
         total = cardinality.taken(self.num_elements, n)
@@ -433,7 +460,7 @@ class Dataset:
 
     def skip(self, count: Any, name: str | None = None) -> "Dataset":
         """Returns the elements after the first `count`; none for -1."""
-        n = _whole(count, "count")
+        n = whole(count, "count")
         if n < 0:
             return self._derived("_SkipDataset", lambda _rows: iter(()), num_elements=0)
         total = cardinality.skipped(self.num_elements, n)
@@ -521,27 +548,43 @@ class Dataset:
         Raises:
             InvalidArgumentError: `buffer_size` is less than -1 (AUTOTUNE).
         """
-        size = _whole(buffer_size, "buffer_size")
+        size = whole(buffer_size, "buffer_size")
         if size < AUTOTUNE:
             raise errors.InvalidArgumentError(
                 f"buffer_size is {size}. Give 0 or more elements, or tf.data.AUTOTUNE."
             )
-        bound = _AUTOTUNED_PREFETCH if size == AUTOTUNE else size
+        bound = AUTOTUNED_PREFETCH if size == AUTOTUNE else size
         if bound == 0:
             return self._derived("_PrefetchDataset", _same)
         return self._derived("_PrefetchDataset", lambda rows: Prefetch(rows, bound=bound))
 
     def apply(self, transformation_func: Callable[["Dataset"], "Dataset"]) -> "Dataset":
-        """Returns what a function makes of this dataset."""
-        return transformation_func(self)
+        """Returns what a function makes of this dataset.
+
+        Raises:
+            TypeError: That is no dataset.
+        """
+        made = transformation_func(self)
+        if not isinstance(made, Dataset):
+            raise TypeError(f"`transformation_func` must return a tf.data.Dataset, not {made!r}.")
+        return made
 
     def reduce(self, initial_state: Any, reduce_func: Function, name: str | None = None) -> Any:
-        """Returns the last state of `state = reduce_func(state, element)`."""
-        state = nest.map_structure(convert, initial_state)
-        probed(lambda *values: reduce_func(state, _one(values)), self._element_spec, _single)
-        for value in self:
-            state = nest.map_structure(convert, reduce_func(state, value))
-        return state
+        """Returns the last state of `state = reduce_func(state, element)`, on the host.
+
+        The state keeps its structure and its dtypes; its shapes may change.
+
+        Raises:
+            InvalidArgumentError: The function returns more or fewer tensors than the state has.
+            TypeError: It returns other dtypes.
+        """
+        state = normalized(initial_state)
+        state_spec, row = spec_of(state), tuple(nest.flatten(state))
+        both = (state_spec, self._element_spec)
+        check_state(state_spec, probed(reduce_func, both, _single))
+        for each in self.rows():
+            row = row_of(called(reduce_func, both, row + each))
+        return element(state_spec, row)
 
     # -- parts ----------------------------------------------------------------------------------
 
@@ -570,7 +613,7 @@ class Dataset:
 
     def _joined(self, kind: str, map_func: Function, through: Through) -> "Dataset":
         """Returns the datasets of a function as one; if they read files, elements stand for files."""
-        inner, spec = self._inner(map_func)
+        inner, spec = probed_dataset(map_func, self._element_spec, _single)
         made = self._derived(kind, through, spec=spec, num_elements=cardinality.UNKNOWN)
         if inner.shard_of_files is not None:
             made.shard_of_files = lambda n, i: partial(through, self.shard_of_elements(n, i))
@@ -578,13 +621,6 @@ class Dataset:
 
     def _called(self, func: Function, row: Row) -> Any:
         return called(func, self._element_spec, row)
-
-    def _check_predicate(self, predicate: Function) -> None:
-        spec = probed(predicate, self._element_spec, _single)
-        if not isinstance(spec, TensorSpec) or spec.dtype is not bool_ or spec.shape.rank != 0:
-            raise ValueError(
-                f"The predicate must return one truth value, a bool scalar, but it returns {spec!r}."
-            )
 
     def shard_of_elements(self, num_shards: int, index: int) -> Rows:
         """Returns what starts the stream of every n-th element, where elements stand for files.
@@ -595,21 +631,6 @@ class Dataset:
         return partial(
             self._shuffled, lambda: flow.shard_of_files(self._in_order(), num_shards, index)
         )
-
-    def _inner(self, map_func: Function) -> tuple["Dataset", Any]:
-        """Returns a dataset like those of a function, and its element spec."""
-        made: list[Any] = []
-
-        def noted(*values: Any) -> Any:
-            made[:] = [map_func(*values)]
-            return made[0]
-
-        spec = probed(noted, self._element_spec, _single)
-        if not isinstance(spec, DatasetSpec):
-            raise AttributeError(  # noqa: TRY004  # TensorFlow's error
-                f"The function must return a Dataset, but it returned {spec!r}."
-            )
-        return made[0], spec.element_spec
 
 
 @functools.cache
@@ -632,25 +653,6 @@ def _together(
     return lambda n, i: partial(through, [shard(n, i) for shard in shards if shard is not None])
 
 
-def _one(values: tuple[Any, ...]) -> Any:
-    return values[0] if len(values) == 1 else values
-
-
-def _whole(value: Any, name: str) -> int:
-    """Returns a whole number given as one, as a NumPy value or as a tensor.
-
-    Raises:
-        TypeError: It is none.
-        InvalidArgumentError: It has a dimension.
-    """
-    number = hosted(value)
-    if number.dtype.kind not in "iu":
-        raise TypeError(f"{name} must be a whole number, not {value!r}.")
-    if number.ndim:
-        raise errors.InvalidArgumentError(f"{name} must be a scalar, not {value!r}.")
-    return int(number)
-
-
 def _of_rows(rows: list[Row], spec: Any) -> Dataset:
     return Dataset(lambda: iter(rows), spec, num_elements=len(rows))
 
@@ -664,13 +666,6 @@ def _merged(datasets: Sequence[Dataset]) -> Options:
     for dataset in datasets:
         options = options.merge(dataset.options())
     return options
-
-
-def _positive(value: Any, name: str) -> int:
-    number = _whole(value, name)
-    if number < 1:
-        raise errors.InvalidArgumentError(f"{name} is {number}. It must be greater than zero.")
-    return number
 
 
 def _as_numpy(leaf: Any) -> Any:

@@ -19,7 +19,8 @@ import numpy as np
 from clustersim import errors
 from clustersim.cores import usable_cores
 from clustersim.data import flow
-from clustersim.data.dataset import AUTOTUNE, Dataset
+from clustersim.data.arguments import AUTOTUNE
+from clustersim.data.dataset import Dataset
 from clustersim.data.elements import Row, map_shapes, normalized, spec_of
 from clustersim.data.flow import Rows
 from clustersim.data.paths import as_paths

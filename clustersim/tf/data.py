@@ -1,8 +1,9 @@
 """`tf.data`: TensorFlow's names, no logic."""
 
+from clustersim.data.arguments import AUTOTUNE
 from clustersim.data.cardinality import INFINITE as INFINITE_CARDINALITY
 from clustersim.data.cardinality import UNKNOWN as UNKNOWN_CARDINALITY
-from clustersim.data.dataset import AUTOTUNE, Dataset
+from clustersim.data.dataset import Dataset
 from clustersim.data.files import TextLineDataset
 from clustersim.data.iterator import DatasetIterator as Iterator
 from clustersim.data.options import Options
