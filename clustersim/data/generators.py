@@ -6,10 +6,13 @@ Source: tensorflow/python/data/ops/from_generator_op.py and core/kernels/../py_f
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from clustersim import errors
 from clustersim.data.elements import Row, hosted
 from clustersim.devices.array import HostArray
 from clustersim.values import nest
+from clustersim.values.dtypes import string
 from clustersim.values.shapes import TensorSpec
 
 
@@ -87,8 +90,11 @@ def _leaves(value: Any, spec: Any) -> list[Any]:
 
 
 def _checked_leaf(value: Any, spec: TensorSpec) -> HostArray:
+    kind = spec.dtype.as_numpy_dtype
     try:
-        array = hosted(value, spec.dtype)
+        # Most yield arrays that fit; a copy, since the generator may fill the same one again.
+        is_right = type(value) is np.ndarray and value.dtype == kind and spec.dtype is not string
+        array = value.copy() if is_right else hosted(value, spec.dtype)
     except (TypeError, ValueError) as error:
         raise _misfit(value, spec) from error
     if not spec.shape.is_compatible_with(array.shape):

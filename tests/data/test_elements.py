@@ -53,3 +53,14 @@ def test_what_a_generator_yields_is_copied():
     assert [row.tolist() for row in dataset.batch(3).as_numpy_iterator()] == [
         [[0, 0], [1, 1], [2, 2]]
     ]
+
+
+def test_an_array_of_a_generator_is_taken_as_another_dtype_too():
+    def source():
+        yield np.arange(2, dtype=np.float32)
+        yield np.arange(2, dtype=np.float64)
+        yield [0, 1]
+
+    dataset = Dataset.from_generator(source, output_signature=TensorSpec([2], np.float32))
+    assert [row.tolist() for row in dataset.as_numpy_iterator()] == [[0.0, 1.0]] * 3
+    assert {row.dtype for row in dataset} == {SPEC.dtype}
