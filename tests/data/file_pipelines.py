@@ -35,6 +35,18 @@ def pipelines(tf, files):
             lambda path: lines(path).skip(1).batch(2)
         ),
         "numbers that stand for files": lambda: data.range(4).flat_map(lambda _: lines(files[0])),
+        "files taken": lambda: data.from_tensor_slices(files).take(3).flat_map(lines),
+        "files skipped": lambda: data.from_tensor_slices(files).skip(1).flat_map(lines),
+        "files sharded": lambda: data.from_tensor_slices(four).shard(2, 0).flat_map(lines),
+        "files in groups": lambda: data.from_tensor_slices(four).batch(2).flat_map(lines),
+        "files with numbers": lambda: (
+            data.from_tensor_slices(four).enumerate().flat_map(lambda _i, path: lines(path))
+        ),
+        "files from a generator": lambda: data.from_generator(
+            lambda: iter(four), output_signature=tf.TensorSpec((), tf.string)
+        ).flat_map(lines),
+        "lines filtered": lambda: lines(four).filter(lambda _: True).batch(2),
+        "batches undone": lambda: lines(four).batch(2).unbatch(),
         "list_files": lambda: data.list_files(pattern, shuffle=False).flat_map(lines).batch(3),
         "files shuffled": lambda: (
             data.from_tensor_slices(files[:2]).shuffle(2, seed=1).flat_map(lines)
@@ -68,6 +80,14 @@ ANSWERS = {
     "flat_map": ["0a 0b 0c|2a 2b 2c", "1a 1b 1c|3a 3b 3c"],
     "flat_map of more": ["0b 0c|2b 2c", "1b 1c|3b 3c"],
     "numbers that stand for files": ["0a|0b|0c|0a|0b|0c", "0a|0b|0c|0a|0b|0c"],
+    "files taken": ["0a|0b|0c|2a|2b|2c", "1a|1b|1c"],
+    "files skipped": ["1a|1b|1c|3a|3b|3c", "2a|2b|2c|4a|4b|4c"],
+    "files sharded": ["0a|0b|0c", "2a|2b|2c"],
+    "files in groups": ["0a|0b|0c|1a|1b|1c", "2a|2b|2c|3a|3b|3c"],
+    "files with numbers": ["0a|0b|0c|2a|2b|2c", "1a|1b|1c|3a|3b|3c"],
+    "files from a generator": ["0a|0b|0c|2a|2b|2c", "1a|1b|1c|3a|3b|3c"],
+    "lines filtered": ["0a 0b|0c 2a|2b 2c", "1a 1b|1c 3a|3b 3c"],
+    "batches undone": ["0a|0b|0c|2a|2b|2c", "1a|1b|1c|3a|3b|3c"],
     "list_files": ["0a 0b 0c|2a 2b 2c|4a 4b 4c", "1a 1b 1c|3a 3b 3c"],
     "files shuffled": ["0a|0b|0c", "1a|1b|1c"],
     "files repeated": ["0a|0b|0c|2a|2b|2c|1a|1b|1c", "1a|1b|1c|0a|0b|0c|2a|2b|2c"],

@@ -86,6 +86,16 @@ def test_too_few_files_are_an_error_on_every_worker(files):
             read_by_worker(dataset, worker)
 
 
+def test_windows_of_lines_divide_files_as_all_else_does(files):
+    # In TensorFlow 2.21 they alone divide lines: worker 0 has 0a 0c|1b 2a|2c 3b.
+    windows = tf.data.TextLineDataset(files[:4]).window(2).flat_map(lambda window: window.batch(2))
+    steps = [text_of(step[0] for step in read_by_worker(windows, w)) for w in range(2)]
+    assert steps == [
+        "0a|0b|0c|2a|2b|2c",
+        "1a|1b|1c|3a|3b|3c",
+    ]
+
+
 def test_an_unseeded_shuffle_of_files_gives_each_to_one_worker(files):
     for _ in range(5):
         dataset = tf.data.Dataset.list_files(files[:4]).flat_map(tf.data.TextLineDataset).batch(2)
