@@ -1,6 +1,8 @@
-"""`tf.function`: a marked pass-through. The function runs eagerly, each time, as written.
+"""`tf.function`: a marked function that runs eagerly, each time, as written.
 
 A mark is enough for those who ask for "a tf.function" (TPUStrategy.run, ClusterCoordinator.schedule).
+What goes in and comes out is as in TensorFlow: arrays become tensors on the way in, and whatever a
+tensor can hold, variables included, on the way out.
 
 Source: tensorflow/python/eager/polymorphic_function/polymorphic_function.py, 2.21.
 """
@@ -9,6 +11,12 @@ import functools
 from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any, Generic, ParamSpec, TypeVar, overload
+
+import numpy as np
+
+from clustersim.values import nest
+from clustersim.values.per_replica import DistributedValues
+from clustersim.values.tensor import convert
 
 _is_inside: ContextVar[bool] = ContextVar("clustersim_in_function", default=False)
 """Whether a `tf.function` runs, all its callees included: it only decides what is allowed."""
@@ -36,10 +44,17 @@ class Function(Generic[P, R]):
         return self._python_function
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Calls the function."""
+        """Calls the function; what it returns, in whatever nest, comes back as tensors.
+
+        Raises:
+            TypeError: It returns something that no tensor can hold.
+        """
+        given = {name: _taken(value) for name, value in kwargs.items()}
         token = _is_inside.set(True)
         try:
-            return self._python_function(*args, **kwargs)
+            result = self._python_function(*map(_taken, args), **given)
+            returned: R = nest.map_structure(_returned, result)
+            return returned
         finally:
             _is_inside.reset(token)
 
@@ -52,6 +67,24 @@ class Function(Generic[P, R]):
         if instance is None:
             return self
         return Function(functools.partial(self._python_function, instance))  # type: ignore[arg-type]  # one argument fewer
+
+
+def _taken(value: Any) -> Any:
+    """Returns an argument as the function sees it: an array as a tensor, else as it is."""
+    return convert(value) if isinstance(value, np.ndarray | np.generic) else value
+
+
+def _returned(value: Any) -> Any:
+    """Returns one leaf of a result as a tensor; None, datasets and per-replica values as they are."""
+    if value is None or isinstance(value, DistributedValues) or hasattr(value, "element_spec"):
+        return value
+    try:
+        return convert(value)
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            "To be compatible with tf.function, Python functions must return zero or more Tensors or"
+            f" what becomes one; this one returned {value!r}: {error}"
+        ) from error
 
 
 @overload

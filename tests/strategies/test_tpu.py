@@ -40,8 +40,9 @@ def test_only_functions_of_tensorflow_run(two_by_four):
         def __call__(self):
             return 3
 
-    assert two_by_four.run(function(lambda: 1)) == 1
-    assert two_by_four.run(Model()) == 3
+    for runnable, result in ((function(lambda: 1), 1), (Model(), 3)):
+        values = two_by_four.experimental_local_results(two_by_four.run(runnable))
+        assert [int(value) for value in values] == [result] * two_by_four.num_replicas_in_sync
     assert function(lambda: two_by_four.run(lambda: 2))() == 2
 
 

@@ -1,5 +1,6 @@
 """The façade has TensorFlow's names, and says so where it lacks one."""
 
+import numpy as np
 import pytest
 
 from clustersim import tf
@@ -47,14 +48,45 @@ def test_a_decorated_function_is_the_function():
     class Holder:
         @tf.function
         def method(self, x):
-            return self, x
+            return self.offset + x
 
-    holder = Holder()
+        offset = 2
+
     assert double(3) == 6
     assert double.__doc__ == "Doubles."
-    assert holder.method(1) == (holder, 1)
+    assert Holder().method(1) == 3
     with pytest.raises(TypeError, match="no option"):
         tf.function(double, nonsense=1)
+
+
+def test_what_a_decorated_function_returns_are_tensors():
+    v = tf.Variable(1.0)
+    returned = tf.function(lambda: (1, None, [2.0, "a"], {"v": v, "n": np.float64(3)}))()
+    assert repr(returned) == (
+        "(<tf.Tensor: shape=(), dtype=int32, numpy=1>, None,"
+        " [<tf.Tensor: shape=(), dtype=float32, numpy=2.0>,"
+        " <tf.Tensor: shape=(), dtype=string, numpy=b'a'>],"
+        " {'v': <tf.Tensor: shape=(), dtype=float32, numpy=1.0>,"
+        " 'n': <tf.Tensor: shape=(), dtype=float64, numpy=3.0>})"
+    )
+    assert tf.function(lambda: v.assign_add(1.0))().dtype is tf.float32
+    assert isinstance(tf.function(lambda x: x)(np.arange(2)), tf.Tensor)
+    with pytest.raises(TypeError, match=r"To be compatible with tf\.function"):
+        tf.function(object)()
+
+
+def test_per_replica_values_leave_a_decorated_function_as_they_are():
+    strategy = tf.distribute.MirroredStrategy(["CPU:0"])
+
+    @tf.function
+    def step():
+        return strategy.run(lambda: 2), strategy.experimental_distribute_values_from_function(
+            lambda context: context.replica_id_in_sync_group
+        )
+
+    number, values = step()
+    assert isinstance(number, tf.Tensor)
+    assert isinstance(values, tf.distribute.DistributedValues)
 
 
 def test_seeded_random_numbers_come_again():
