@@ -143,12 +143,13 @@ def _cluster(options: Mapping[str, Any], file: Path | None) -> ClusterSpec:
             raise UsageError(
                 f"Counts are in {file} and in --{next(iter(given))}. Give one of both."
             )
-        return read_counts(file)
+        spec = read_counts(file)
+        for job in spec.jobs:
+            _check_count(job, spec.num_tasks(job), f"{job} in {file}")
+        return spec
     counts = {"chief": 0, "worker": 2, "ps": 0, "evaluator": 0, **given}
     for job, count in counts.items():
-        most = 1 if job in _AT_MOST_ONE else _MOST
-        if not 0 <= count <= most:
-            raise UsageError(f"--{job} is {count}. Give a number from 0 to {most}.")
+        _check_count(job, count, f"--{job}")
     if not any(counts.values()):
         raise UsageError(
             "The cluster is empty: --worker is 0 and nothing else is asked for. Ask for at least"
@@ -156,6 +157,14 @@ def _cluster(options: Mapping[str, Any], file: Path | None) -> ClusterSpec:
             code="CSE103",
         )
     return ClusterSpec(**counts)
+
+
+def _check_count(job: str, count: int, where: str) -> None:
+    if job not in _JOBS:
+        raise UsageError(f"{where}: there is no such job. The jobs are {', '.join(_JOBS)}.")
+    most = 1 if job in _AT_MOST_ONE else _MOST
+    if not 0 <= count <= most:
+        raise UsageError(f"{where} is {count}. Give a number from 0 to {most}.")
 
 
 def _devices(requests: Sequence[str]) -> str:

@@ -84,6 +84,11 @@ def _unplaced(path: Path, text: str) -> ClusterSpec:
     cluster = value.get("cluster")
     if not isinstance(cluster, dict) or not cluster:
         raise UsageError(f"{path} has no table [cluster]. Write [cluster], then worker = 2.")
+    for job, tasks in cluster.items():
+        if isinstance(tasks, bool) or (isinstance(tasks, int) and tasks < 0):
+            raise UsageError(
+                f"{path}: {job} is {tasks!r}. Give a count from 0, or a list of addresses."
+            )
     jobs = {
         job: [UNASSIGNED] * tasks if isinstance(tasks, int) else tasks
         for job, tasks in cluster.items()

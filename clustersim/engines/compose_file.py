@@ -30,6 +30,7 @@ _LEAST_MEMORY_BYTES = 64 * 2**20
 """Below this Python, NumPy and gRPC do not even start."""
 
 _UNIT_BYTES = {"b": 1, "k": 2**10, "m": 2**20, "g": 2**30}
+_USER = re.compile(r"[\w.-]+(:[\w.-]+)?", re.ASCII)
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 _HEALTH = "import socket; socket.create_connection((socket.gethostname(), %d), 2).close()"
@@ -79,6 +80,10 @@ class Containers:
             raise UsageError(f"--cpus is {self.cpus:g}. Give a number of cores, such as 0.5 or 2.")
         if self.publish is not None and not 0 < self.publish < 65536:
             raise UsageError(f"--publish is {self.publish}. Give a port from 1 to 65535.")
+        if not _USER.fullmatch(self.user):
+            raise UsageError(
+                f"--user is {self.user!r}. Give a uid, or uid:gid, such as 10001:10001."
+            )
         if self.subnet is not None:
             _check_subnet(self.subnet)
 

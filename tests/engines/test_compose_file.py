@@ -179,12 +179,26 @@ def test_it_can_be_written_to_a_file(script):
         (["bad.toml"], 2, "is not TOML"),
         (["full.toml"], 2, "Give counts instead of addresses"),
         (["full.toml", "-n", "2"], 2, "Give one of both"),
+        (["two.toml"], 2, "chief in two.toml is 2. Give a number from 0 to 1"),
+        (["foo.toml"], 2, "foo in foo.toml: there is no such job"),
+        (["many.toml"], 2, "worker in many.toml is 5000"),
+        (["true.toml"], 2, "worker is True. Give a count"),
+        (["minus.toml"], 2, "worker is -1. Give a count"),
+        (["--user", "x y", "train.py"], 2, "--user is 'x y'"),
         (["-o", "/nowhere/x.yml", "train.py"], 2, "/nowhere/x.yml cannot be written"),
         (["--devices", "abacus:1", "train.py"], 2, "abacus"),
     ],
 )
 def test_wrong_input_is_one_line(script, words, code, says):
     (script / "bad.toml").write_text("[cluster")
+    for name, counts in {
+        "two": "chief = 2\nworker = 1",
+        "foo": "foo = 2\nworker = 1",
+        "many": "worker = 5000",
+        "true": "worker = true",
+        "minus": "worker = -1",
+    }.items():
+        (script / f"{name}.toml").write_text(f"[cluster]\n{counts}\n")
     (script / "full.toml").write_text('[cluster]\nworker = ["localhost:1"]\n')
     (line,) = exported(*words, code=code).splitlines()
     assert line.startswith("error CSE")
