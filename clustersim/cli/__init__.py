@@ -5,10 +5,12 @@ A command parses, calls one function of a lower room, and prints. No logic lives
 
 import importlib
 import sys
+from typing import Any
 
 import click
 
 from clustersim._version import __version__
+from clustersim.errors import EXIT_INTERRUPTED
 
 _COMMANDS = {
     "env": ("clustersim.cli.env", "Print TF_CONFIG for a task, or for all."),
@@ -39,6 +41,13 @@ class _Commands(click.Group):
             return None
         command: click.Command = importlib.import_module(_COMMANDS[cmd_name][0]).command
         return command
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:  # click would say "Aborted!" and exit with 1
+            click.echo("stopped", err=True)
+            sys.exit(EXIT_INTERRUPTED)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):

@@ -33,11 +33,12 @@ class _Compose(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         rest = super().parse_args(ctx, list(args))
         first, others = ctx.params["script"], ctx.params["args"]
-        if first is None or not first.endswith(".toml"):
+        # After -m all words are the module's.
+        if first is None or not first.endswith(".toml") or ctx.params["module"] is not None:
             return rest
         place = len(args) - len(others) - 1
         ctx.params.clear()
-        return super().parse_args(ctx, [*args[:place], "--file", first, *args[place + 1 :]])
+        return super().parse_args(ctx, ["--file", first, *args[:place], *args[place + 1 :]])
 
 
 @click.group(name="export", cls=_Targets)
@@ -86,7 +87,7 @@ def _compose(options: dict[str, Any]) -> str:
         containers(
             options,
             folder="." if is_mounted else None,
-            **({"user": options["user"]} if options["user"] else {}),
+            **({} if options["user"] is None else {"user": options["user"]}),
         ),
         program=program,
         title=[
@@ -104,6 +105,6 @@ def _compose(options: dict[str, Any]) -> str:
 
 def _write(path: Path, text: str) -> None:
     try:
-        path.write_text(text)
+        path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise UsageError(f"{path} cannot be written: {error.strerror}. Name another.") from None

@@ -112,6 +112,8 @@ def run_spec(
         UsageError: Something asked for makes no sense, or no task could decide the run.
     """
     script, args = options["script"], options["args"]
+    if options["module"] == "":
+        raise UsageError("-m names no module. Write `-m package.module`.")
     if options["module"] is not None and script is not None:
         script, args = None, (script, *args)
     spec = RunSpec(

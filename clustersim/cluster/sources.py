@@ -13,6 +13,9 @@ from clustersim.cluster.spec import UNASSIGNED, ClusterSpec, Task
 from clustersim.cluster.tf_config import VARIABLE, TFConfig
 from clustersim.errors import UsageError
 
+MOST_TASKS = 10_000
+"""More of one job is a slip of the finger, and would take the memory of a list that long."""
+
 FIRST_PORT = 41001
 """Where ports begin that are counted on, so that every call gives the same ones."""
 
@@ -85,9 +88,10 @@ def _unplaced(path: Path, text: str) -> ClusterSpec:
     if not isinstance(cluster, dict) or not cluster:
         raise UsageError(f"{path} has no table [cluster]. Write [cluster], then worker = 2.")
     for job, tasks in cluster.items():
-        if isinstance(tasks, bool) or (isinstance(tasks, int) and tasks < 0):
+        if not _is_count(tasks) and not isinstance(tasks, list | dict):
             raise UsageError(
-                f"{path}: {job} is {tasks!r}. Give a count from 0, or a list of addresses."
+                f"{path}: {job} is {tasks!r}. Give a count from 0 to {MOST_TASKS}, or a list of"
+                " addresses."
             )
     jobs = {
         job: [UNASSIGNED] * tasks if isinstance(tasks, int) else tasks
@@ -96,7 +100,13 @@ def _unplaced(path: Path, text: str) -> ClusterSpec:
     try:
         return ClusterSpec(jobs)
     except (TypeError, ValueError) as error:
-        raise UsageError(f"{path}: {error} Give each job a count or a list.") from None
+        raise UsageError(
+            f"{path}: {error}. Give each job a count or a list of addresses."
+        ) from None
+
+
+def _is_count(tasks: object) -> bool:
+    return type(tasks) is int and 0 <= tasks <= MOST_TASKS
 
 
 def with_ports(spec: ClusterSpec, first_port: int = FIRST_PORT) -> ClusterSpec:

@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias, TypeGuard
+from typing import Any, Protocol, TypeAlias, TypeGuard
 
 CHIEF, WORKER, PS, EVALUATOR = "chief", "worker", "ps", "evaluator"
 JOBS = (CHIEF, WORKER, PS, EVALUATOR)
@@ -271,7 +271,7 @@ def _text(value: object, what: str) -> str:
 
 def _job(job: object, value: object) -> dict[int, str]:
     if isinstance(value, Mapping):
-        pairs = [(int(key), address) for key, address in value.items()]
+        pairs = [(_index(job, key), address) for key, address in value.items()]
     elif isinstance(value, list | tuple):
         pairs = list(enumerate(value))
     else:
@@ -280,6 +280,13 @@ def _job(job: object, value: object) -> dict[int, str]:
             f" not {value!r}."
         )
     return {index: _text(address, "Task address") for index, address in pairs}
+
+
+def _index(job: object, key: Any) -> int:
+    try:
+        return int(key)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{job}: {key!r} is no index. Indices are whole numbers from 0") from None
 
 
 def _unassigned(job: str, count: int) -> dict[int, str]:

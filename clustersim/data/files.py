@@ -8,6 +8,7 @@ Source of the first: tensorflow/python/data/ops/readers.py, 2.21.
 
 import gzip
 import io
+import os
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -19,7 +20,7 @@ import numpy as np
 from clustersim import errors
 from clustersim.cores import usable_cores
 from clustersim.data import flow
-from clustersim.data.arguments import AUTOTUNE
+from clustersim.data.arguments import AUTOTUNE, positive, whole
 from clustersim.data.dataset import Dataset
 from clustersim.data.elements import Row, map_shapes, normalized, spec_of
 from clustersim.data.flow import Rows
@@ -29,6 +30,11 @@ from clustersim.values.dtypes import string
 from clustersim.values.shapes import TensorSpec
 
 _COMPRESSIONS = ("", "GZIP", "ZLIB")
+
+_ZIP = b"PK"
+"""How a .npz file begins. NumPy leaves such a file open where it is damaged, so it is opened here."""
+
+_NO_ARRAYS = "it does not begin as a .npy or .npz file does, or it holds Python objects"
 
 
 class _FilesDataset(Dataset):
@@ -97,10 +103,11 @@ class ArrayFileDataset(_FilesDataset):
     file says which; a `.npy` file is mapped into memory, not read whole.
 
     Args:
-        filenames: A path, or several; all of one kind, with arrays of one dtype and row shape.
+        filenames: A path, several, or a dataset of paths; files of one kind, with arrays of one dtype
+            and row shape.
 
     Raises:
-        TypeError: `filenames` is no text.
+        TypeError: `filenames` is no text, or an array's dtype is one that tensors do not have.
         NotFoundError: The first file, or on iterating another, is not there.
         DataLossError: The same where one is no NumPy file, or holds Python objects.
         InvalidArgumentError: There is none; or on iterating: a file's arrays are not like the first's,
@@ -108,11 +115,12 @@ class ArrayFileDataset(_FilesDataset):
     """
 
     def __init__(self, filenames: Any) -> None:
-        paths = as_paths(filenames, "filenames")
-        if not paths:
+        names = _names(filenames)
+        first = next(names.rows(), None)
+        if first is None:
             raise errors.InvalidArgumentError("ArrayFileDataset needs at least one file, not [].")
-        spec = _row_specs(_arrays(paths[0]))
-        super().__init__(paths, lambda path: _array_rows(path, spec), spec)
+        _, spec = _arrays(_paths(first)[0])
+        super().__init__(names, lambda path: _array_rows(path, spec), spec)
 
 
 def _names(filenames: Any) -> Dataset:
@@ -126,23 +134,20 @@ def _names(filenames: Any) -> Dataset:
                 f"filenames must be single paths, but the dataset's elements have shape {spec.shape}."
             )
         return filenames
-    return Dataset.from_tensor_slices(np.array(as_paths(filenames, "filenames"), dtype=object))
+    paths = [os.fsencode(path) for path in as_paths(filenames, "filenames")]
+    return Dataset.from_tensor_slices(np.array(paths, dtype=object))
 
 
 def _paths(row: Row) -> list[str]:
-    return [path.decode() if isinstance(path, bytes) else str(path) for path in np.ravel(row[0])]
+    return [os.fsdecode(path) for path in np.ravel(row[0])]
 
 
 def _in_turn(num_parallel_reads: int | None) -> int:
     if num_parallel_reads is None:
         return 1
-    if num_parallel_reads == AUTOTUNE:
+    if whole(num_parallel_reads, "num_parallel_reads") == AUTOTUNE:
         return usable_cores()
-    if num_parallel_reads < 1:
-        raise errors.InvalidArgumentError(
-            f"num_parallel_reads (`cycle_length`) must be > 0, not {num_parallel_reads}."
-        )
-    return num_parallel_reads
+    return positive(num_parallel_reads, "num_parallel_reads")
 
 
 def _opened(path: str) -> BinaryIO:
@@ -161,6 +166,8 @@ def _opened(path: str) -> BinaryIO:
         raise errors.PermissionDeniedError(
             f"{path}; Permission denied. Make it readable."
         ) from None
+    except (OSError, ValueError) as error:  # a loop of links, a zero byte, a name too long
+        raise errors.UnknownError(f"{path!r} cannot be opened: {error}.") from None
 
 
 def _lines(path: str, compression: str) -> Iterator[Row]:
@@ -176,6 +183,8 @@ def _lines(path: str, compression: str) -> Iterator[Row]:
                 yield (value,)
         except (zlib.error, gzip.BadGzipFile, EOFError) as error:
             raise errors.DataLossError(f"{path} is no {compression} file: {error}.") from None
+        except OSError as error:
+            raise errors.UnknownError(f"{path} cannot be read: {error}.") from None
 
 
 def _plain(file: BinaryIO, compression: str) -> Iterator[bytes]:
@@ -186,23 +195,35 @@ def _plain(file: BinaryIO, compression: str) -> Iterator[bytes]:
     return iter(file)
 
 
-def _arrays(path: str) -> Any:
-    """Returns a file's array, or its arrays by name.
+def _arrays(path: str) -> tuple[Any, Any]:
+    """Returns a file's array, or its arrays by name, and the spec of a row.
 
     Raises:
         DataLossError: It is no NumPy file, holds no array, or Python objects.
+        TypeError: A dtype is one that tensors do not have.
     """
-    _opened(path).close()  # says what is wrong with the path before NumPy does
     try:
-        found = np.load(path, mmap_mode="r", allow_pickle=False)
-        if isinstance(found, np.ndarray):
-            return _host(found)
-        with found:
+        arrays = _loaded(path)
+    except errors.OpError:
+        raise
+    except Exception as error:  # noqa: BLE001  # NumPy lets through whatever a damaged file leads to
+        why = _NO_ARRAYS if "pickle" in str(error) else error
+        raise errors.DataLossError(f"{path} is no file of arrays: {why}.") from None
+    try:
+        return arrays, map_shapes(spec_of(arrays), lambda shape: shape[1:])
+    except TypeError as error:
+        raise TypeError(f"{path} holds what no tensor can: {error}") from None
+
+
+def _loaded(path: str) -> Any:
+    with _opened(path) as file:  # says what is wrong with the path before NumPy does
+        if file.read(2) != _ZIP:
+            return _host(np.load(path, mmap_mode="r", allow_pickle=False))
+        file.seek(0)
+        with np.load(file, allow_pickle=False) as found:
             if not found.files:
-                raise ValueError("it holds no array")  # noqa: TRY301  # told below, like the others
+                raise ValueError("it holds no array")
             return {name: _host(found[name]) for name in sorted(found.files)}
-    except (ValueError, EOFError, OSError, TypeError) as error:
-        raise errors.DataLossError(f"{path} is no file of arrays: {error}.") from None
 
 
 def _host(array: Any) -> Any:
@@ -212,14 +233,8 @@ def _host(array: Any) -> Any:
     return normalized(array) if array.dtype.kind in "SU" else np.asarray(array)
 
 
-def _row_specs(arrays: Any) -> Any:
-    """Returns the spec of a row of each array."""
-    return map_shapes(spec_of(arrays), lambda shape: shape[1:])
-
-
 def _array_rows(path: str, spec: Any) -> Iterator[Row]:
-    arrays = _arrays(path)
-    found = _row_specs(arrays)
+    arrays, found = _arrays(path)
     if found != spec:
         raise errors.InvalidArgumentError(
             f"A row of {path} is {found!r}, one of the first file {spec!r}. Give files of one kind."

@@ -1,5 +1,7 @@
 """Paths of files: text, path objects or tensors of them, and patterns that are looked up.
 
+A tensor holds a path as the bytes that the file system has; they need not be UTF-8.
+
 Source: tensorflow/python/data/ops/dataset_ops.py, `list_files`, 2.21.
 """
 
@@ -20,19 +22,19 @@ def as_paths(value: Any, name: str) -> list[str]:
         TypeError: It is no text.
     """
     if isinstance(value, list | tuple):
-        value = nest.map_structure(_as_text, list(value))
-    tensor = convert(_as_text(value))
+        value = nest.map_structure(_as_bytes, list(value))
+    tensor = convert(_as_bytes(value))
     paths = list(tensor.host().reshape(-1))
     if paths and tensor.dtype is not string:
         raise TypeError(
             f"The `{name}` argument must contain `tf.string` elements. Got {value!r}, which is"
             f" {tensor.dtype.name}."
         )
-    return [path.decode() for path in paths]
+    return [os.fsdecode(path) for path in paths]
 
 
-def matching(file_pattern: Any) -> list[str]:
-    """Returns the paths that match one of the patterns, sorted.
+def matching(file_pattern: Any) -> list[bytes]:
+    """Returns the paths that match one of the patterns, as the file system has them, sorted.
 
     Raises:
         TypeError: A pattern is no text.
@@ -45,8 +47,8 @@ def matching(file_pattern: Any) -> list[str]:
             f"No files matched pattern: {', '.join(patterns)}. Patterns are looked up from"
             f" {os.getcwd()!r}."  # noqa: PTH109  # as text
         )
-    return found
+    return [os.fsencode(path) for path in found]
 
 
-def _as_text(path: Any) -> Any:
-    return os.fspath(path) if isinstance(path, os.PathLike) else path
+def _as_bytes(path: Any) -> Any:
+    return os.fsencode(path) if isinstance(path, str | os.PathLike) else path

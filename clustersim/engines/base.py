@@ -91,8 +91,9 @@ def _check_script(path: Path) -> None:
             compile(path.read_bytes(), str(path), "exec", dont_inherit=True)
     except SyntaxError as error:
         line = (error.text or "").strip()
+        place = f" in line {error.lineno}: {line}" if error.lineno else ""
         raise StartError(
-            f"{path} cannot be run: {error.msg} in line {error.lineno}: {line}. Correct it.",
+            f"{path} cannot be run: {error.msg}{place}. Correct it.",
             code="CSE201",
         ) from None
     except (OSError, ValueError) as error:  # not readable, or bytes that are no source

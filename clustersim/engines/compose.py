@@ -189,7 +189,12 @@ def _user() -> str | None:
 def _ask(command: Sequence[str]) -> None:
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, timeout=_ASK_LIMIT_S, check=False
+            command,
+            capture_output=True,
+            text=True,
+            timeout=_ASK_LIMIT_S,
+            check=False,
+            start_new_session=True,  # Ctrl-C is for us: we end what we asked
         )
     except FileNotFoundError:
         raise StartError(
@@ -211,7 +216,9 @@ def _ask(command: Sequence[str]) -> None:
 
 def _succeeds(command: Sequence[str], limit_s: float = _ASK_LIMIT_S) -> bool:
     try:
-        done = subprocess.run(command, capture_output=True, timeout=limit_s, check=False)
+        done = subprocess.run(
+            command, capture_output=True, timeout=limit_s, check=False, start_new_session=True
+        )
     except (OSError, subprocess.TimeoutExpired):
         return False
     return done.returncode == 0

@@ -26,11 +26,24 @@ WORK_DIR = "/work"
 """Where the folder with the program appears in a container."""
 
 _MEMORY = re.compile(r"[1-9][0-9]*[bkmg]?", re.IGNORECASE)
-_LEAST_MEMORY_BYTES = 64 * 2**20
-"""Below this Python, NumPy and gRPC do not even start."""
+_LEAST_MEMORY_BYTES, _MOST_MEMORY_BYTES = 64 * 2**20, 2**50
+"""Below the first Python, NumPy and gRPC do not even start; no engine can count above the other."""
 
 _UNIT_BYTES = {"b": 1, "k": 2**10, "m": 2**20, "g": 2**30}
-_USER = re.compile(r"[\w.-]+(:[\w.-]+)?", re.ASCII)
+_USER = re.compile(r"\w[\w.-]*(:\w[\w.-]*)?", re.ASCII)
+_IMAGE = re.compile(r"[a-zA-Z0-9][\w.:/@-]*", re.ASCII)
+
+_UNSAFE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+"""What YAML wants escaped, and JSON does not."""
+
+_NETWORKS = tuple(
+    map(ipaddress.IPv4Network, ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "198.18.0.0/15"))
+)
+"""Addresses that no public host has."""
+
+_NOT_FOR_TASKS = 3
+"""Addresses of a network that are its own: the first, the last and the bridge's."""
+
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 _HEALTH = "import socket; socket.create_connection((socket.gethostname(), %d), 2).close()"
@@ -70,9 +83,10 @@ class Containers:
     """Who the program is in the container: uid and gid. Must be able to read the folder."""
 
     def __post_init__(self) -> None:
-        if not self.image or self.image != self.image.strip() or self.image.startswith("-"):
+        if not _IMAGE.fullmatch(self.image):
             raise UsageError(f"--image is {self.image!r}. Name an image, such as {IMAGE}.")
-        if not _MEMORY.fullmatch(self.memory) or _bytes_of(self.memory) < _LEAST_MEMORY_BYTES:
+        is_size = _MEMORY.fullmatch(self.memory) is not None
+        if not is_size or not _LEAST_MEMORY_BYTES <= _bytes_of(self.memory) <= _MOST_MEMORY_BYTES:
             raise UsageError(
                 f"--memory is {self.memory!r}. Give a number from 64m, with b, k, m or g: 512m, 2g."
             )
@@ -122,9 +136,12 @@ def compose_file(
         own_environ: What is set for our runtime in every task.
 
     Raises:
-        UsageError: The cluster has addresses, or a variable's name is none.
+        UsageError: The cluster has addresses, or too many tasks for the network; a variable's name is
+            none, or a text is no UTF-8.
     """
     cluster = in_containers(spec.cluster)
+    if containers.subnet is not None:
+        _check_room(containers.subnet, len(cluster.tasks()))
     environ = {**_environ(spec, containers, cluster), **own_environ, **spec.task_environ()}
     for name in environ:
         if not _NAME.fullmatch(name):
@@ -207,8 +224,17 @@ def _network(containers: Containers) -> Iterator[str]:
 
 
 def _quoted(text: str) -> str:
-    """Returns a YAML string, safe from Compose's own `$NAME`."""
-    return json.dumps(text.replace("$", "$$"), ensure_ascii=False)
+    """Returns a YAML string, safe from Compose's own `$NAME`.
+
+    Raises:
+        UsageError: It holds bytes that are no UTF-8.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise UsageError(f"{text!r} is no UTF-8, so a compose file cannot hold it.") from None
+    quoted = json.dumps(text.replace("$", "$$"), ensure_ascii=False)
+    return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", quoted)
 
 
 def _listed(texts: Sequence[str]) -> str:
@@ -229,8 +255,17 @@ def _check_subnet(text: str) -> None:
         network = ipaddress.IPv4Network(text)
     except ValueError as error:
         raise UsageError(f"--subnet is {text!r}: {error}. Write it as 198.18.64.0/24.") from None
-    if not network.is_private and not network.subnet_of(ipaddress.IPv4Network("198.18.0.0/15")):
+    if not any(network.subnet_of(one) for one in _NETWORKS):
         raise UsageError(
-            f"--subnet {text} is of the public internet, which would then be out of reach. Choose"
-            " one within 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16 or 198.18.0.0/15."
+            f"--subnet {text} is of the public internet, or of this machine itself. Choose one within"
+            f" {', '.join(map(str, _NETWORKS))}."
+        )
+
+
+def _check_room(subnet: str, num_tasks: int) -> None:
+    room = ipaddress.IPv4Network(subnet).num_addresses - _NOT_FOR_TASKS
+    if room < num_tasks:
+        raise UsageError(
+            f"--subnet {subnet} has addresses for {max(0, room)} tasks, but there are {num_tasks}. Give"
+            " a larger one, such as 198.18.64.0/24."
         )

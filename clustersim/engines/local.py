@@ -1,8 +1,6 @@
 """`LocalCluster`: one OS process for each task, on this machine."""
 
-from clustersim.engines.supervised import SupervisedCluster, TaskHandle
-
-__all__ = ["LocalCluster", "TaskHandle"]
+from clustersim.engines.supervised import SupervisedCluster
 
 
 class LocalCluster(SupervisedCluster):

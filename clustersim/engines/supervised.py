@@ -20,7 +20,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from clustersim.clock import SYSTEM_CLOCK
 from clustersim.cluster.spec import ClusterSpec
 from clustersim.engines.base import RunResult, RunSpec, TaskResult
 from clustersim.errors import (
@@ -59,17 +58,7 @@ class _TaskView:
 
 
 class SupervisedCluster:
-    """A run under a supervisor; `LocalCluster` and `ComposeCluster` say where its tasks run.
-
-    Args:
-        script: What every task runs; or give a whole RunSpec.
-        spec: The cluster. Default: 2 workers.
-        args: For the script.
-        on_event: Hears every event of the run, from a thread of ours.
-        **settings: Further fields of `RunSpec`.
-
-    Use it in a with-statement: leaving it ends whatever still runs.
-    """
+    """A run under a supervisor; its kinds say where tasks run, and what the arguments are."""
 
     def __init__(
         self,
@@ -98,7 +87,6 @@ class SupervisedCluster:
         self._failure: Exception | None = None
         self._supervisor: subprocess.Popen[bytes] | None = None
         self._reader = threading.Thread(target=self._follow, name="cs-engines-events", daemon=True)
-        self._started_at = 0.0
 
     # -- life -----------------------------------------------------------------------------------
 
@@ -109,7 +97,6 @@ class SupervisedCluster:
         self._check()
         self.folder, self.name = make_run_folder(self.spec.log_dir)
         plan = self._plan(program)
-        self._started_at = SYSTEM_CLOCK.now()
         self._supervisor = subprocess.Popen(
             # -P: a module in the user's folder must not stand in for one of ours.
             [sys.executable, "-P", "-m", "clustersim.launch"],

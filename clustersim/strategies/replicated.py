@@ -221,9 +221,8 @@ class ReplicatedExtended(StrategyExtended):
                 part.dtype  # noqa: B018  # AttributeError for Python numbers, as in TensorFlow
             return self._combined(op, [leaf.values])[0]
         if not is_tensor(leaf) and np.all(leaf == 0):
-            return np.zeros(
-                leaf.shape, leaf.dtype
-            )  # AttributeError for Python's 0, as in TensorFlow
+            # AttributeError for Python's 0, as in TensorFlow.
+            return np.zeros(leaf.shape, leaf.dtype)
         if op is ReduceOp.SUM and self.num_replicas_in_sync > 1:
             raise ValueError(
                 f"A non-DistributedValues value {leaf!r} cannot be reduced with the given reduce op"

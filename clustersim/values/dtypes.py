@@ -201,10 +201,8 @@ def _of_python(value: object) -> npt.NDArray[Any]:
             f"Attempt to convert a value ({value!r}) with an unsupported type"
             f" ({type(value).__name__}) to a Tensor."
         )
-    if array.dtype.kind in "SU" and not _is_all_text(value):
-        raise ValueError(
-            f"Text and numbers cannot be elements of one tensor: {value!r}. Give one kind."
-        )
+    if array.dtype.kind in "SU":
+        return _of_text(value)
     if array.size == 0 and array.dtype == np.float64 and not _holds_numpy(value):
         return array.astype(np.float32)
     if array.dtype == np.float64 and not _holds_numpy(value):
@@ -213,6 +211,14 @@ def _of_python(value: object) -> npt.NDArray[Any]:
         fits = array.size == 0 or (abs(array.min()) < 2**31 and array.max() < 2**31)
         return array.astype(np.int32) if fits else array
     return array
+
+
+def _of_text(value: object) -> npt.NDArray[Any]:
+    if not _is_all_text(value):
+        raise ValueError(
+            f"Text and numbers cannot be elements of one tensor: {value!r}. Give one kind."
+        )
+    return np.array(value, dtype=object)  # NumPy's own text would end before its last zero bytes
 
 
 def _is_all_text(value: object) -> bool:
@@ -240,9 +246,12 @@ def _strings(array: npt.NDArray[Any], value: object, dtype: DType | None) -> npt
             f"An array of objects can hold text only, and one element is {odd!r} of type"
             f" {type(odd).__name__}."
         )
-    encoded = [
-        item.encode() if isinstance(item, str) else item for item in array.reshape(-1).tolist()
-    ]
+    try:
+        encoded = [
+            item.encode() if isinstance(item, str) else item for item in array.reshape(-1).tolist()
+        ]
+    except UnicodeEncodeError as error:
+        raise ValueError(f"{value!r} is no text that UTF-8 can encode: {error.reason}.") from None
     result = np.empty(array.size, dtype=object)
     result[:] = encoded
     return result.reshape(array.shape)

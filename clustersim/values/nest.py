@@ -6,7 +6,8 @@ leaf, None included. Knows nothing of tensors.
 Source: tensorflow/python/util/nest.py, 2.21.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import copy
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from typing import Any
 
 
@@ -76,7 +77,12 @@ def like(structure: Any, children: Sequence[object]) -> Any:
     """Returns a nest of the same type with other direct children, in walking order."""
     if isinstance(structure, Mapping):
         by_key = dict(zip(sorted(structure), children, strict=True))
-        return type(structure)((key, by_key[key]) for key in structure)  # type: ignore[call-arg]
+        if not isinstance(structure, MutableMapping):
+            return type(structure)({key: by_key[key] for key in structure})  # type: ignore[call-arg]
+        made = copy.copy(structure)  # keeps what else a kind of dict holds, as a default factory
+        for key, child in by_key.items():
+            made[key] = child
+        return made
     if isinstance(structure, tuple) and hasattr(structure, "_fields"):
         make: Callable[..., object] = type(structure)
         return make(*children)

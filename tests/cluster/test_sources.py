@@ -53,7 +53,7 @@ def test_a_cluster_file_gives_every_task(tmp_path):
     [
         ("a.toml", "x =", "is not TOML"),
         ("a.toml", "[other]", "has no table"),
-        ("a.toml", "[cluster]\nworker = 'x'", "Give each job a count"),
+        ("a.toml", "[cluster]\nworker = 'x'", "Give a count"),
         ("a.yml", "a: [", "is not YAML"),
         ("a.yml", "a: 1", "sets TF_CONFIG nowhere"),
     ],

@@ -149,6 +149,17 @@ def test_arrays_of_one_file_come_by_name(arrays):
     ]
 
 
+def test_files_of_arrays_may_come_from_a_dataset(arrays):
+    names = tf.data.Dataset.list_files(str(arrays / "a*.npy"), shuffle=False)
+    assert len(list(ArrayFileDataset(names))) == 12
+
+
+def test_a_dtype_that_tensors_do_not_have_is_named_with_its_file(arrays):
+    np.save(arrays / "days.npy", np.array(["2026-12-01"], dtype="datetime64[D]"))
+    with pytest.raises(TypeError, match=r"days\.npy holds what no tensor can"):
+        ArrayFileDataset(arrays / "days.npy")
+
+
 def test_workers_divide_files_of_arrays_too(arrays):
     dataset = ArrayFileDataset([arrays / f"a{number}.npy" for number in range(4)]).batch(6)
     first = [step[0][:, 0].tolist() for step in read_by_worker(dataset, 0)]
@@ -161,9 +172,21 @@ def test_workers_divide_files_of_arrays_too(arrays):
     ("write", "error", "says"),
     [
         (lambda path: None, errors.NotFoundError, "No such file"),
-        (lambda path: path.write_bytes(b"not numpy"), errors.DataLossError, "is no file of arrays"),
+        (lambda path: path.write_bytes(b"not numpy"), errors.DataLossError, "does not begin as"),
         (lambda path: path.write_bytes(b""), errors.DataLossError, "is no file of arrays"),
         (lambda path: path.mkdir(), errors.FailedPreconditionError, "Is a directory"),
+        (
+            lambda path: path.write_bytes(b"PK\x03\x04 cut off"),
+            errors.DataLossError,
+            "is no file of arrays",
+        ),
+        (
+            lambda path: path.write_bytes(
+                b"\x93NUMPY\x01\x00\x36\x00{'descr': '<i8', 'fortran_order': False, 'shape': (9,"
+            ),
+            errors.DataLossError,
+            "is no file of arrays",
+        ),
         (lambda path: np.save(path, np.array(3)), errors.DataLossError, "has no rows"),
         (
             lambda path: np.save(path, np.array([{}]), allow_pickle=True),

@@ -1,5 +1,8 @@
 """TextLineDataset: lines of real files."""
 
+import os
+from pathlib import Path
+
 import pytest
 
 from clustersim import errors
@@ -35,3 +38,24 @@ def test_a_missing_file_is_found_when_somebody_iterates(tmp_path):
 def test_paths_are_text():
     with pytest.raises(TypeError):
         TextLineDataset(3)
+
+
+def test_names_are_bytes_and_need_not_be_utf_8(tmp_path):
+    odd = os.fsencode(tmp_path) + b"/\xff.txt"
+    Path(os.fsdecode(odd)).write_bytes(b"x\n")
+    found = list(Dataset.list_files(f"{tmp_path}/*").as_numpy_iterator())
+    assert found == [odd]
+    assert list(TextLineDataset(odd).as_numpy_iterator()) == [b"x"]
+    assert list(TextLineDataset(Dataset.list_files(f"{tmp_path}/*")).as_numpy_iterator()) == [b"x"]
+
+
+@pytest.mark.parametrize("name", ["a\0b", "loop", "n" * 5000])
+def test_what_cannot_be_opened_is_named(tmp_path, name):
+    (tmp_path / "loop").symlink_to("loop")
+    with pytest.raises(errors.UnknownError, match="cannot be opened"):
+        list(TextLineDataset(f"{tmp_path}/{name}"))
+
+
+def test_the_number_of_reads_is_a_number(paths):
+    with pytest.raises(TypeError, match="num_parallel_reads must be a whole number"):
+        TextLineDataset(paths, num_parallel_reads="x")

@@ -104,7 +104,7 @@ def test_only_the_leader_is_published_and_only_on_loopback():
 
 
 def test_what_compose_would_replace_reaches_the_program_as_it_is():
-    program = ["train.py", "$HOME", 'a "b"', "c: {d}", "#e", "ü\n"]
+    program = ["train.py", "$HOME", 'a "b"', "c: {d}", "#e", "ü\n", "\x07\x7f\x85\ufeff\ufffe😀"]
     service = services_of(text_of(program=program, environ={"X": "${Y:-z}"}))["worker-0"]
     assert [word.replace("$$", "$") for word in service["command"]] == program
     assert service["environment"]["X"] == "$${Y:-z}"
@@ -144,12 +144,25 @@ def test_without_a_chief_the_first_worker_gives_the_exit_code(script):
     "words", [["cluster.toml", "--image", "mine:1"], ["-f", "cluster.toml", "--image", "mine:1"]]
 )
 @pytest.mark.parametrize("program", [[], ["train.py", "cluster.toml", "--image"]])
-def test_a_cluster_file_gives_the_counts(script, words, program):
+@pytest.mark.parametrize("dashes", [[], ["--"]])
+def test_a_cluster_file_gives_the_counts(script, words, program, dashes):
     (script / "cluster.toml").write_text("[cluster]\nworker = 3\nps = 1\n")
-    services = services_of(exported(*words, *program))
+    services = services_of(exported(*words, *(dashes if program else []), *program))
     assert list(services) == ["worker-0", "worker-1", "worker-2", "ps-0"]
     assert services["ps-0"]["image"] == "mine:1"
     assert services["ps-0"].get("command", []) == program
+
+
+def test_a_cluster_file_may_come_after_two_dashes(script):
+    (script / "cluster.toml").write_text("[cluster]\nworker = 3\n")
+    services = services_of(exported("--memory", "1g", "--", "cluster.toml", "train.py"))
+    assert [services["worker-2"][key] for key in ("command", "mem_limit")] == [["train.py"], "1g"]
+
+
+def test_after_a_module_all_words_are_its_own(script):
+    (script / "cluster.toml").write_text("[cluster]\nworker = 3\n")
+    service = services_of(exported("-m", "json.tool", "cluster.toml"))["worker-0"]
+    assert service["command"] == ["-m", "json.tool", "cluster.toml"]
 
 
 def test_without_a_script_the_image_does_what_it_does(script):
@@ -182,7 +195,23 @@ def test_it_can_be_written_to_a_file(script):
         (["two.toml"], 2, "chief in two.toml is 2. Give a number from 0 to 1"),
         (["foo.toml"], 2, "foo in foo.toml: there is no such job"),
         (["many.toml"], 2, "worker in many.toml is 5000"),
+        (["huge.toml"], 2, "Give a count from 0 to 10000"),
+        (["table.toml"], 2, "worker: 'a' is no index"),
         (["true.toml"], 2, "worker is True. Give a count"),
+        (["train.py", "\udcff"], 2, "is no UTF-8"),
+        (["--env", "X=\udcff", "-o", "x.yml", "train.py"], 2, "is no UTF-8"),
+        (["-m", ""], 2, "-m names no module"),
+        (["--image", "A B", "train.py"], 2, "--image is 'A B'"),
+        (["--memory", "99999999999999g", "train.py"], 2, "--memory is"),
+        (["--user", "-1", "train.py"], 2, "--user is '-1'"),
+        (["--user", "", "train.py"], 2, "--user is ''"),
+        (["--subnet", "127.0.0.0/8", "train.py"], 2, "of this machine itself"),
+        (["--subnet", "198.18.5.0", "train.py"], 2, "has addresses for 0 tasks"),
+        (
+            ["--subnet", "198.18.5.0/30", "train.py"],
+            2,
+            "has addresses for 1 tasks, but there are 2",
+        ),
         (["minus.toml"], 2, "worker is -1. Give a count"),
         (["--user", "x y", "train.py"], 2, "--user is 'x y'"),
         (["-o", "/nowhere/x.yml", "train.py"], 2, "/nowhere/x.yml cannot be written"),
@@ -195,6 +224,8 @@ def test_wrong_input_is_one_line(script, words, code, says):
         "two": "chief = 2\nworker = 1",
         "foo": "foo = 2\nworker = 1",
         "many": "worker = 5000",
+        "huge": "worker = 99999999999999999999999",
+        "table": "worker = {a = 1}",
         "true": "worker = true",
         "minus": "worker = -1",
     }.items():

@@ -256,6 +256,19 @@ def test_ctrl_c_during_training_says_where_each_task_was(folder):
     assert "logs: " in err.splitlines()[-1]
 
 
+def test_ctrl_c_before_anything_was_started_gives_its_own_code():
+    program = "import signal; from clustersim.cli import main, run\n"
+    program += "run._spec = lambda _: signal.raise_signal(signal.SIGINT)\nmain(['run', 'x.py'])"
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "stopped\n")
+
+
 def test_ctrl_c_during_the_start_ends_everything(folder):
     process = start(folder, "-n", "4", "stubborn.py")
     until_printed(process, "up")

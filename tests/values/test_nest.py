@@ -1,5 +1,7 @@
 """Nests and per-replica values: walking, packing, regrouping, selecting."""
 
+from collections import Counter, defaultdict
+from types import MappingProxyType
 from typing import NamedTuple
 
 import pytest
@@ -33,6 +35,15 @@ def test_dicts_are_walked_by_key_and_packed_in_their_own_order():
 def test_nests_that_differ_are_refused(one, other, error):
     with pytest.raises(error):
         nest.map_structure(lambda a, b: (a, b), one, other)
+
+
+def test_every_kind_of_dict_is_packed_as_its_kind():
+    counted = nest.map_structure(lambda x: x + 1, Counter("aab"))
+    assert (type(counted), counted) == (Counter, {"a": 3, "b": 2})
+    grown = nest.pack_sequence_as(defaultdict(list, a=1), [5])
+    assert (grown, grown["new"]) == ({"a": 5, "new": []}, [])
+    frozen = MappingProxyType({"b": 1, "a": 2})
+    assert list(nest.map_structure(str, frozen).items()) == [("b", "1"), ("a", "2")]
 
 
 def test_regroup_wraps_only_where_the_objects_differ():

@@ -153,3 +153,10 @@ def test_what_speaks_dlpack_or_array_can_become_a_tensor():
     assert constant(Spoken()).numpy().tolist() == [0, 1, 2]
     assert constant(Spoken()).dtype is dtypes.int64
     assert constant(Arrayed()).dtype is dtypes.float64
+
+
+def test_text_keeps_its_zero_bytes_and_is_utf_8():
+    assert convert(b"a\0").numpy() == b"a\0"
+    assert convert(["a\0", "b\0\0"]).numpy().tolist() == [b"a\0", b"b\0\0"]
+    with pytest.raises(ValueError, match="no text that UTF-8 can encode"):
+        convert("\udcff")
