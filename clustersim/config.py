@@ -47,6 +47,9 @@ class TaskSettings:
     """CLUSTERSIM_REPORT_FD: an inherited pipe for reports to the supervisor, or 2: stderr, marked.
     Default: none."""
 
+    started_as: str = ""
+    """CLUSTERSIM_TASK: which task the launcher started, as `worker:1`. Default: there is none."""
+
     linger: bool = False
     """CLUSTERSIM_LINGER=1: a worker or ps that is done stays until the chief said goodbye, and 10 s
     more unless it is ended. Default no; the compose file sets it, since there the first exit ends
@@ -83,6 +86,7 @@ class TaskSettings:
             start_timeout_s=timeout_s,
             cluster_id=env.get(PREFIX + "CLUSTER_ID", ""),
             report_fd=int(report_text) if report_text else None,
+            started_as=env.get(PREFIX + "TASK", ""),
             linger=_flag(env, "LINGER"),
             has_full_traceback=_flag(env, "TRACEBACK"),
         )

@@ -120,6 +120,7 @@ class Cause(enum.Enum):
     PEER_FAILED = "peer failed"
     PEER_FROZEN = "peer frozen"
     EARLY_EXIT = "early exit"
+    MIXED_CALLS = "calls of different lines were combined"
     MISMATCH = "calls differ"
     TIMEOUT = "time limit"
     DATA_CORRUPT = "data corrupt"

@@ -69,6 +69,14 @@ class PeerAwaited(Event):
     duration_s: float
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallsMixed(Event):
+    """Calls at different lines of the program were combined, and perhaps should not have been."""
+
+    meeting: str
+    """As `call 3: worker:0 at train.py:12, worker:1 at train.py:31`."""
+
+
 class Recorder(Protocol):
     """Hears of events. Called from any thread; must not block and must not raise."""
 

@@ -6,15 +6,20 @@
 Loaded with pytest, so it imports neither gRPC nor NumPy, and nothing of ours until it is used.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 import pytest
 
-from clustersim.cluster.sources import parse_task, with_ports
+from clustersim.cluster.sources import MOST_TASKS, parse_task, with_ports
 from clustersim.cluster.spec import EVALUATOR, JOBS, UNASSIGNED, ClusterSpec
 from clustersim.cluster.tf_config import VARIABLE, TFConfig
 from clustersim.errors import ClusterSimError
+
+_MARKER = "each_task"
+
+_PLACE = "_clustersim_task"
+"""The fixture that each place in the cluster is a parameter of."""
 
 
 class SetTFConfig(Protocol):
@@ -53,17 +58,39 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Turns one test with the marker into one for each task, named `[worker:1]`."""
-    marker = metafunc.definition.get_closest_marker("each_task")
+    marker = metafunc.definition.get_closest_marker(_MARKER)
     if marker is None:
         return
-    spec = _spec(marker.kwargs)
+    if marker.args:
+        raise pytest.Collector.CollectError(_expected(marker.args))
+    try:
+        spec = _spec(marker.kwargs)
+    except pytest.UsageError as error:
+        raise pytest.Collector.CollectError(str(error)) from None
     names = [str(task) for task in spec.tasks()]
     metafunc.parametrize(
-        "_clustersim_task",
+        _PLACE,
         [(name, dict(marker.kwargs)) for name in names],
         ids=names,
         indirect=True,
     )
+
+
+def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
+    """Refuses the marker where it would do nothing: pytest cannot run a unittest method several times.
+
+    Raises:
+        pytest.UsageError: A test has the marker, and no place in a cluster.
+    """
+    for item in items:
+        if item.get_closest_marker(_MARKER) is None:
+            continue
+        callspec = getattr(item, "callspec", None)
+        if callspec is None or _PLACE not in callspec.params:
+            raise pytest.UsageError(
+                f"{item.nodeid}: {_MARKER} does nothing for a {type(item).__name__}, such as a method"
+                " of unittest.TestCase. Write a function, or a class that inherits nothing."
+            )
 
 
 @pytest.fixture(autouse=True)
@@ -75,13 +102,15 @@ def _clustersim_task(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyP
 
 
 def _spec(jobs: Mapping[str, int]) -> ClusterSpec:
-    unknown = set(jobs) - set(JOBS)
-    if unknown or not any(jobs.values()):
-        raise pytest.UsageError(
-            f"each_task and tf_config take counts of {', '.join(JOBS)}, not {dict(jobs)!r}."
-        )
+    are_counts = all(type(count) is int and 0 <= count <= MOST_TASKS for count in jobs.values())
+    if set(jobs) - set(JOBS) or not are_counts or not any(jobs.values()):
+        raise pytest.UsageError(_expected(dict(jobs)))
     counts = {job: [UNASSIGNED] * count for job, count in jobs.items() if count}
     return with_ports(ClusterSpec(counts))
+
+
+def _expected(given: object) -> str:
+    return f"each_task and tf_config take counts of {', '.join(JOBS)}, such as worker=2, not {given!r}."
 
 
 def _config(name: str, jobs: Mapping[str, int]) -> str:

@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from graphlib import TopologicalSorter
 
 import pytest
 
@@ -48,6 +49,30 @@ def test_threads_are_started_only_in_the_listed_files(trees):
         and getattr(node.func, "attr", getattr(node.func, "id", "")) in {"Thread", "Timer"}
     }
     assert starts <= THREADS_MAY_START_IN
+
+
+def imports_of(tree, name, known):
+    """Yields the modules that one imports, wherever in the file: in functions, for types only."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name in known)
+        elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            for alias in node.names:
+                whole = f"{node.module}.{alias.name}"
+                found = whole if whole in known else node.module
+                if found in known and found != name:
+                    yield found
+
+
+def test_no_two_files_know_each_other_not_even_lazily(trees):
+    modules = {
+        "clustersim." + path.removesuffix(".py").removesuffix("/__init__").replace("/", "."): tree
+        for path, tree in trees.items()
+        if path != "__init__.py"  # nobody inside imports from it
+    }
+    graph = {name: set(imports_of(tree, name, modules)) for name, tree in modules.items()}
+    assert sum(map(len, graph.values())) > 300  # it does see them
+    list(TopologicalSorter(graph).static_order())  # CycleError names a circle
 
 
 def test_pure_modules_are_those_that_the_contract_names(trees):

@@ -4,6 +4,7 @@ import os
 import signal
 import sys
 import traceback
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -26,7 +27,6 @@ from clustersim.engines.base import RunResult, RunSpec
 from clustersim.engines.compose import ComposeCluster
 from clustersim.engines.compose_file import in_containers
 from clustersim.engines.local import LocalCluster
-from clustersim.engines.report import verdict_lines
 from clustersim.engines.supervised import SupervisedCluster
 from clustersim.errors import (
     EXIT_OUR_BUG,
@@ -88,6 +88,7 @@ class _Run(click.Command):
 @click.option("--json", "is_json", is_flag=True, help="Print the event stream, one object a line.")
 @click.option("-q", "--quiet", "is_quiet", is_flag=True, help="Only what the tasks print.")
 @click.option("-v", "--verbose", "verbosity", count=True, help="Say more; twice: our traceback.")
+@click.option("--full-traceback", is_flag=True, help="Keep our own frames in tasks' tracebacks.")
 @click.option("--dry-run", is_flag=True, help="Print each task's TF_CONFIG, and leave.")
 @click.argument("script", required=False)
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)
@@ -135,6 +136,8 @@ def _spec(options: dict[str, Any]) -> RunSpec:
     if not spec.words():
         raise UsageError("No script is given. Write `clustersim run train.py`.")
     spec.program()
+    if options["full_traceback"]:
+        return replace(spec, environ={**spec.environ, "CLUSTERSIM_TRACEBACK": "1"})
     return spec
 
 
@@ -177,7 +180,7 @@ def _run(run: SupervisedCluster, screen: Screen, style: Style) -> int:
         _say_surroundings(run, screen)
         result = _wait(run, screen, ends)
     if not (style.is_json or style.is_quiet) or (style.is_quiet and not result.ok):
-        for line in verdict_lines(result):
+        for line in result.verdict:
             click.echo(line, err=True)
     return result.exit_code
 

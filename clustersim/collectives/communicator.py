@@ -7,7 +7,6 @@ call, and turns whatever goes wrong into one error that every rank raises.
 Not thread-safe: calls are matched by their order, so one thread makes them.
 """
 
-import json
 import math
 import sys
 import zlib
@@ -22,6 +21,9 @@ import numpy.typing as npt
 
 from clustersim import errors
 from clustersim.clock import SYSTEM_CLOCK, Clock
+from clustersim.collectives import failures
+from clustersim.collectives.failures import Place
+from clustersim.collectives.pairing import Meeting, Pairings
 from clustersim.collectives.ring import chain_broadcast, ring_all_gather, ring_all_reduce
 from clustersim.collectives.schedule import (
     Move,
@@ -31,9 +33,15 @@ from clustersim.collectives.schedule import (
     chunk_bounds,
     steps_of,
 )
-from clustersim.errors import Cause, OpError
-from clustersim.events import CollectiveFinished, NullRecorder, PeerAwaited, Recorder
-from clustersim.transport.base import GroupAborted, PeerBroke, PeerEnded, Transport
+from clustersim.errors import OpError
+from clustersim.events import (
+    CallsMixed,
+    CollectiveFinished,
+    NullRecorder,
+    PeerAwaited,
+    Recorder,
+)
+from clustersim.transport.base import GroupAborted, PeerBroke, Transport
 from clustersim.wire.codec import (
     Frame,
     Kind,
@@ -56,17 +64,6 @@ _SLICE_S = 1.0
 
 _SAY_AFTER_S = 2.0
 """A wait that lasts longer is said."""
-
-_RAISED = {
-    cls.__name__: cls
-    for cls in (
-        errors.AbortedError,
-        errors.DeadlineExceededError,
-        errors.InternalError,
-        errors.InvalidArgumentError,
-        errors.UnavailableError,
-    )
-}
 
 _PACKAGE = str(Path(__file__).parents[1])
 
@@ -120,6 +117,7 @@ class Communicator:
         self._checksum = checksum
         self._recorder = recorder or NullRecorder()
         self._clock = clock
+        self._pairings = Pairings()
         self._failure: OpError | None = None
 
     def all_reduce(
@@ -215,7 +213,10 @@ class Communicator:
         parts = [
             chunk.reshape(shapes[rank]) for rank, chunk in enumerate(chunks) if chunk is not None
         ]
-        self._check_parts(call, parts, axis)
+        shapes_found = [part.shape for part in parts]
+        differ = failures.parts_that_differ(self._place(call), shapes_found, axis, self.names)
+        if differ is not None:
+            raise differ
         return np.concatenate(parts, axis=axis)
 
     def broadcast(self, array: Array, *, root: int = 0, site: str = "") -> Array:
@@ -255,7 +256,7 @@ class Communicator:
         layout: int = 0,
     ) -> _Call:
         if self._failure is not None:
-            raise _again(self._failure)
+            raise failures.again(self._failure)
         if not supported(array.dtype):
             raise ValueError(f"Arrays of dtype {array.dtype} cannot travel. Cast it first.")
         self.num_calls += 1
@@ -342,7 +343,8 @@ class Communicator:
             frame = self._decode(call, data)
             self._compare(call, frame, source)
             if frame.chunk != chunk or frame.offset != position:
-                self._fail(call, _out_of_order(frame, chunk, position, self.names[source]))
+                name = self.names[source]
+                self._fail(call, failures.out_of_order(frame, chunk, position, name))
             into = chunks[chunk]
             if into is None:
                 into = np.empty(math.prod(frame.signature.shape), frame.signature.dtype)
@@ -369,9 +371,9 @@ class Communicator:
             try:
                 data = self._transport.receive(source, self._slice_s(call))
             except GroupAborted as news:
-                self._raise(_from_abort(news.frame, call))
+                self._raise(failures.from_abort(news.frame, self._place(call)))
             except PeerBroke as error:
-                self._raise(self._broke(call, error))
+                self._raise(failures.broke(self._place(call), error))
             if data is not None:
                 if call.first_byte is None:
                     call.first_byte = self._clock.now()
@@ -394,20 +396,13 @@ class Communicator:
     def _check_ended(self, call: _Call) -> None:
         for peer in self._transport.ended():
             if peer.num_calls < call.number:
-                self._raise(self._ended(call, peer))
+                self._raise(failures.ended(self._place(call), peer))
 
     def _check_time(self, call: _Call, source: int) -> None:
         waited_s = self._clock.now() - call.started
         if call.timeout_s is not None and waited_s >= call.timeout_s:
-            error = errors.DeadlineExceededError(
-                f"{self.names[self.rank]} waited {waited_s:.1f} s in {call.signature} (call"
-                f" {call.number}) for {self.names[source]}. See what that task does, or raise"
-                " timeout_seconds.",
-                code="CSE504",
-                task=self.names[source],
-                cause=Cause.TIMEOUT,
-                rank=source,
-                step=call.number,
+            error = failures.late(
+                self._place(call), waited_s=waited_s, name=self.names[source], rank=source
             )
             self._fail(call, error)
         if waited_s >= max(_SAY_AFTER_S, call.said + 1.0):
@@ -417,141 +412,43 @@ class Communicator:
             )
 
     def _compare(self, call: _Call, frame: Frame, source: int) -> None:
-        mine, theirs = call.signature, frame.signature
-        must_agree = mine.kind is not Kind.ALL_GATHER
-        if theirs.site not in {"", mine.site}:
-            call.other_site = theirs.site  # legal: branches by role make like calls in two places
-        differ = [
-            name
-            for name, same in (
-                ("kind", mine.kind == theirs.kind),
-                ("op", mine.op == theirs.op),
-                ("dtype", mine.dtype == theirs.dtype),
-                ("shape", _same_shape(mine, theirs) or not must_agree),
-            )
-            if not same
-        ]
-        if differ:
-            cls = errors.InvalidArgumentError if differ == ["shape"] else errors.InternalError
-            error = cls(
-                f"{self.names[self.rank]} calls {mine}, but {self.names[source]} calls {theirs}:"
-                f" they differ in {' and '.join(differ)} (call {call.number} of this group). Make"
-                " every task call the same collectives in the same order.",
-                code="CSE501",
-                task=self.names[source],
-                cause=Cause.MISMATCH,
-                rank=source,
-                step=call.number,
-            )
+        error = failures.differing(self._place(call), frame, name=self.names[source], rank=source)
+        if error is not None:
             self._fail(call, error)
-        if frame.call != call.number:
-            self._fail(call, _out_of_step(frame, call, self.names[source]))
+        if frame.signature.site:  # it comes with the first frame of a call
+            self._note_site(call, frame.signature.site, source)
 
-    def _check_parts(self, call: _Call, parts: list[Array], axis: int) -> None:
-        rest = {tuple(np.delete(part.shape, axis)) for part in parts if part.ndim == parts[0].ndim}
-        if any(part.ndim != parts[0].ndim for part in parts) or len(rest) > 1:
-            have = ", ".join(
-                f"{name} {list(part.shape)}" for name, part in zip(self.names, parts, strict=True)
-            )
-            raise errors.InvalidArgumentError(
-                f"{call.signature} gathers along axis {axis}, but the other dimensions differ:"
-                f" {have}. Make them equal.",
-                code="CSE501",
-                cause=Cause.MISMATCH,
-                step=call.number,
-            )
-
-    def _ended(self, call: _Call, peer: PeerEnded) -> OpError:
-        me = self.names[self.rank]
-        return errors.UnavailableError(
-            f"{peer.task} ended after {peer.num_calls} collective calls, {me} is in its"
-            f" {_ordinal(call.number)}: {call.signature}. Give every task the same number of"
-            " steps (uneven input?).",
-            code="CSE502",
-            task=peer.task,
-            cause=Cause.EARLY_EXIT,
-            rank=peer.rank,
-            step=call.number,
+    def _note_site(self, call: _Call, site: str, source: int) -> None:
+        """Remembers where a peer made this call: branches by role may, but need not, be right."""
+        if site != call.signature.site:
+            call.other_site = site
+        meeting = Meeting(
+            call=call.number,
+            task=self.names[self.rank],
+            site=call.signature.site,
+            peer=self.names[source],
+            peer_site=site,
         )
+        mixed = self._pairings.note(meeting)
+        if mixed is not None:
+            self._recorder.record(CallsMixed(meeting=str(mixed)))
 
-    def _broke(self, call: _Call, error: PeerBroke) -> OpError:
-        me = self.names[self.rank]
-        return errors.UnavailableError(
-            f"{error.message.rstrip('.')}. {me} was in its {_ordinal(call.number)} collective call:"
-            f" {call.signature}. See the log of {error.task}, then start all tasks anew.",
-            code="CSE503",
-            task=error.task,
-            cause=error.cause,
-            rank=error.rank,
-            step=call.number,
+    def _place(self, call: _Call) -> Place:
+        return Place(
+            me=self.names[self.rank],
+            number=call.number,
+            signature=call.signature,
+            suspects=self._pairings.suspects(),
         )
 
     def _fail(self, call: _Call, error: OpError) -> NoReturn:
         """Raises, after telling every other rank to raise the same."""
-        reason = {
-            "error": type(error).__name__,
-            "message": error.message,
-            "code": error.code,
-            "task": error.task,
-            "cause": error.cause.name if error.cause else None,
-            "rank": error.rank,
-        }
-        self._transport.abort(abort_frame(json.dumps(reason).encode(), call=call.number))
+        self._transport.abort(abort_frame(failures.reason(error), call=call.number))
         self._raise(error)
 
     def _raise(self, error: OpError) -> NoReturn:
         self._failure = error
         raise error from None  # what the transport raised says less
-
-
-def _from_abort(data: bytes, call: _Call) -> OpError:
-    """Returns the error that a peer told us to raise. Only known classes and causes are taken."""
-    reason = json.loads(bytes(decode(data).payload))
-    cause = reason.get("cause")
-    rank = reason.get("rank")
-    return _RAISED.get(str(reason.get("error")), errors.AbortedError)(
-        f"{reason.get('message')} This task was in {call.signature} (call {call.number}).",
-        code=str(reason.get("code") or "CSE506"),
-        task=str(reason["task"]) if reason.get("task") else None,
-        cause=Cause[cause] if cause in Cause.__members__ else None,
-        rank=rank if isinstance(rank, int) else None,
-        step=call.number,
-    )
-
-
-def _again(first: OpError) -> OpError:
-    return type(first)(
-        f"An earlier collective of this group failed, so it can make no more calls: {first.message}",
-        code="CSE506",
-        task=first.task,
-        cause=first.cause,
-        rank=first.rank,
-        step=first.step,
-    )
-
-
-def _out_of_order(frame: Frame, chunk: int, position: int, name: str) -> OpError:
-    return errors.InternalError(
-        f"{name} sent chunk {frame.chunk} at {frame.offset}, expected chunk {chunk} at {position}.",
-        code="CSE505",
-        cause=Cause.DATA_CORRUPT,
-    )
-
-
-def _out_of_step(frame: Frame, call: _Call, name: str) -> OpError:
-    return errors.InternalError(
-        f"{name} sent a frame of call {frame.call} during call {call.number}.",
-        code="CSE505",
-        cause=Cause.STALE,
-    )
-
-
-def _same_shape(mine: Signature, theirs: Signature) -> bool:
-    return (mine.shape, mine.num_parts, mine.layout) == (
-        theirs.shape,
-        theirs.num_parts,
-        theirs.layout,
-    )
 
 
 def _native(array: Array) -> Array:
@@ -561,11 +458,6 @@ def _native(array: Array) -> Array:
 
 def _mean_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return dtype if np.issubdtype(dtype, np.floating) else np.dtype(np.float64)
-
-
-def _ordinal(number: int) -> str:
-    last = "th" if 10 <= number % 100 <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
-    return f"{number}{last}"
 
 
 def _call_site() -> str:

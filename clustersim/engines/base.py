@@ -127,6 +127,12 @@ class TaskResult:
     waiting: str | None = None
     """What it said last that it waited for."""
 
+    cause: str | None = None
+    """Why it says that another task made it fail: the name of a `Cause`."""
+
+    last_words: str | None = None
+    """The line that looks like a failure, of a task that ended with 0."""
+
     counters: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -148,6 +154,8 @@ class RunResult:
     folder: str = ""
     duration_s: float = 0.0
     wanted_tasks: int = 0
+    verdict: tuple[str, ...] = ()
+    """The last words on the run, as `clustersim run` prints them."""
 
     @property
     def ok(self) -> bool:
@@ -161,9 +169,7 @@ class RunResult:
 
     def report(self) -> str:
         """Returns the verdict, as `clustersim run` prints it."""
-        from clustersim.engines.report import verdict_lines
-
-        return "\n".join(verdict_lines(self))
+        return "\n".join(self.verdict)
 
     def raise_for_status(self) -> None:
         """Does nothing for a run that succeeded.

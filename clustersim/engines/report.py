@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from statistics import median
 
 from clustersim.engines.base import RunResult, TaskResult
+from clustersim.errors import Cause
 from clustersim.launch.lifecycle import Fate, signal_name
 from clustersim.units import format_duration
 
@@ -66,10 +67,16 @@ def _slowest(training: Sequence[TaskResult]) -> str:
 
 
 def _warnings(result: RunResult) -> list[str]:
-    return [
+    early = [
         f"warning  {task} ended with 0 before the others were done; it serves, so it should stay"
         for task in result.ended_early
     ]
+    said = [
+        f"warning  {one.task} ended with 0, but its last words were: {one.last_words}"
+        for one in result.tasks.values()
+        if one.last_words
+    ]
+    return [*early, *said]
 
 
 def _failed(result: RunResult) -> list[str]:
@@ -109,8 +116,10 @@ def _early_exit(result: RunResult) -> list[str]:
     first = result.first_failure
     name = first.task if first else "a task"
     log = first.log if first else result.folder
+    mixed = any(one.cause == Cause.MIXED_CALLS.name for one in result.tasks.values())
+    why = "calls of different lines had met before" if mixed else "uneven input?"
     return [
-        f"failed   {name} finished normally, but others still needed it (uneven input?)",
+        f"failed   {name} finished normally, but others still needed it ({why})",
         *_others(result),
         f"  logs: {log}  [CSE403]",
     ]

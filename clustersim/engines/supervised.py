@@ -15,13 +15,14 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from clustersim.cluster.spec import ClusterSpec
 from clustersim.engines.base import RunResult, RunSpec, TaskResult
+from clustersim.engines.report import verdict_lines
 from clustersim.errors import (
     CODES,
     EXIT_USAGE,
@@ -350,7 +351,7 @@ class SupervisedCluster:
             raise self._failure
 
     def _result(self, end: Event) -> RunResult:
-        return RunResult(
+        result = RunResult(
             fate=Fate(end["fate"]),
             exit_code=end["code"],
             root=end["root"],
@@ -365,6 +366,7 @@ class SupervisedCluster:
                 for name, details in end["details"].items()
             },
         )
+        return replace(result, verdict=tuple(verdict_lines(result)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -395,7 +397,7 @@ class TaskHandle:
 
 
 def _task_result(name: str, details: Event, counters: Mapping[str, float]) -> TaskResult:
-    step, waiting = details["step"], details["waiting"]
+    step, waiting, blamed = details["step"], details["waiting"], details["peer_failed"]
     return TaskResult(
         task=name,
         exit_code=details["code"],
@@ -408,6 +410,8 @@ def _task_result(name: str, details: Event, counters: Mapping[str, float]) -> Ta
         traceback=details["traceback"],
         step=step.get("step") if step else None,
         waiting=waiting.get("reason") if waiting and waiting.get("for") else None,
+        cause=blamed.get("cause") if blamed else None,
+        last_words=details["last_words"],
         counters=counters,
     )
 

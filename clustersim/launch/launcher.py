@@ -181,6 +181,7 @@ def environment(
         VARIABLE: config,
         "CLUSTERSIM_CLUSTER_ID": around.cluster_id,
         "CLUSTERSIM_RUN": plan.folder,
+        "CLUSTERSIM_TASK": str(task),
         "CLUSTERSIM_START_TIMEOUT": str(plan.start_timeout_s),
         "CLUSTERSIM_LISTEN": plan.listen,
         "CLUSTERSIM_INSECURE_NETWORK": "1" if plan.insecure_network else "0",

@@ -23,6 +23,7 @@ MAX_LINE_BYTES = 64 * 1024
 _FRAME = re.compile(r'^  File "(?P<file>.+)", line (?P<line>\d+), in (?P<function>.+)$')
 _ERROR = re.compile(r"^(?P<type>[A-Za-z_][\w.]*)(?:: (?P<message>.*))?$")
 _GROUP = re.compile(r"^  \+ Exception Group (?=Traceback)")
+_SAYS_ERROR = re.compile(r"^(?:Error|ERROR)\b|^[A-Za-z_][\w.]*Error:")
 _LIBRARY = re.compile(r"[/\\](?:clustersim|site-packages|lib[/\\]python3)[/\\.]|^<frozen")
 
 
@@ -91,6 +92,7 @@ class TaskLog:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.tail: deque[str] = deque(maxlen=TAIL_LINES)
+        self._tails = {name: deque[str](maxlen=TAIL_LINES) for name in ("stdout", "stderr")}
         self._file = path.open("ab", buffering=0)
         self._rest: dict[str, bytes] = {}
 
@@ -102,19 +104,31 @@ class TaskLog:
         if len(rest) > MAX_LINE_BYTES:
             lines, rest = [*lines, rest], b""
         self._rest[stream] = rest
-        return self._keep(lines)
+        return self._keep(stream, lines)
 
     def finish(self, stream: str) -> list[bytes]:
         """Returns what `stream` left without a line end, when it is closed."""
         rest = self._rest.pop(stream, b"")
-        return self._keep([rest] if rest else [])
+        return self._keep(stream, [rest] if rest else [])
 
     def close(self) -> None:
         """Closes the file. A second call does nothing."""
         self._file.close()
 
-    def _keep(self, lines: list[bytes]) -> list[bytes]:
-        self.tail.extend(map(shown, lines))
+    def last_words(self) -> str | None:
+        """Returns the last line, of all or of stderr, if it says that something failed."""
+        for lines in (self.tail, self._tails["stderr"]):
+            last = next((line for line in reversed(lines) if line.strip()), "")
+            if _SAYS_ERROR.match(last):
+                return last
+        said = [line for line in self._tails["stderr"] if line.strip()]
+        found = excerpt(said)
+        return found.error if found is not None and found.text.endswith(said[-1]) else None
+
+    def _keep(self, stream: str, lines: list[bytes]) -> list[bytes]:
+        texts = [shown(line) for line in lines]
+        self.tail.extend(texts)
+        self._tails[stream].extend(texts)
         return lines
 
 

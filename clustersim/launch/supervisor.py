@@ -336,6 +336,7 @@ class Supervisor:
             "step": self._reports[task].get("step"),
             "waiting": self._reports[task].get("waiting"),
             "peer_failed": self._reports[task].get("peer_failed"),
+            "last_words": self._logs[task].last_words() if record.code == 0 else None,
             "error": found.error if found else None,
             "where": found.where if found else None,
             "source": found.code if found else None,

@@ -8,20 +8,18 @@ import atexit
 import logging
 import secrets
 import socket
-import sys
 import threading
 import uuid
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
-from types import TracebackType
 from typing import Protocol
 
 from clustersim.clock import SYSTEM_CLOCK, Clock
 from clustersim.cluster.spec import PS, TRAINING_JOBS, Address, ClusterSpec, Task
 from clustersim.config import Listen, TaskSettings
-from clustersim.errors import Cause, NotReady, OpError, UnavailableError
-from clustersim.events import CollectiveFinished, Event, PeerAwaited, StepFinished
+from clustersim.errors import Cause, NotReady, OpError, UnavailableError, UnknownError
+from clustersim.events import CallsMixed, CollectiveFinished, Event, PeerAwaited, StepFinished
+from clustersim.runtime import failure, origin
 from clustersim.runtime.leader import MembershipService
 from clustersim.runtime.member import Departed, Member
 from clustersim.runtime.membership import Membership
@@ -48,8 +46,6 @@ _LATE_LOOK_S = 0.05
 
 _LINGER_AFTER_S = 10.0
 """How much longer a task that lingers stays after the leader's goodbye, unless it is ended."""
-
-_PACKAGE = str(Path(__file__).parents[1])
 
 _log = logging.getLogger(__name__)
 
@@ -98,18 +94,15 @@ class TaskRuntime:
         self._ready_at = clock.now()
         self._failure = ""
         self._is_closed = False
+        self.num_replicas = 0
+        """How many replicas the largest strategy of this process has, on all tasks."""
         services: list[Service] = [self._exchange]
         self._leading: MembershipService | None = None
         if task == spec.leader():
             cluster_id = settings.cluster_id or uuid.uuid4().hex
             self._leading = MembershipService(Membership(spec=spec, cluster_id=cluster_id))
             services.append(self._leading)
-        self._server = TaskServer(
-            spec.address(task),
-            services,
-            num_tasks=len(spec.tasks()),
-            may_leave_loopback=settings.listen is Listen.OWN and settings.insecure_network,
-        )
+        self._server = self._served(services)
         self.report.write("serving", address=str(spec.address(task)))
         self._member = Member(
             task,
@@ -217,6 +210,31 @@ class TaskRuntime:
 
     # -- details --------------------------------------------------------------------------------
 
+    def _served(self, services: Sequence[Service]) -> TaskServer:
+        """Returns this task's server; says so if the program made this process another task."""
+        changed = origin.changed(self.task, self.settings.started_as)
+        try:
+            server = TaskServer(
+                self.spec.address(self.task),
+                services,
+                num_tasks=len(self.spec.tasks()),
+                may_leave_loopback=self.settings.listen is Listen.OWN
+                and self.settings.insecure_network,
+            )
+        except UnknownError as error:
+            if not changed or error.code != "CSE203":
+                raise
+            raise UnavailableError(
+                f"Another process already is {self.task} at {self.spec.address(self.task)}:"
+                f" {changed}. Take that line out: the launcher sets TF_CONFIG for each task.",
+                code="CSE104",
+                task=str(self.task),
+                cause=Cause.STALE,
+            ) from None
+        if changed:
+            _log.warning("%s: %s", self.task, changed)
+        return server
+
     def _identity(self) -> Identity:
         return Identity(
             cluster_id=self._member.cluster_id,
@@ -268,7 +286,8 @@ class TaskRuntime:
             for snapshot in self._counters:
                 sums.update(snapshot())
             wall_s = self._clock.now() - self._ready_at
-            self.report.write("counters", replicas=groups[0][1].size, wall_s=wall_s, **dict(sums))
+            replicas = max(self.num_replicas, groups[0][1].size)
+            self.report.write("counters", replicas=replicas, wall_s=wall_s, **dict(sums))
         if not self._failure:
             calls = sum(one.num_calls for _, one in groups)
             self.report.write("goodbye", collectives=calls)
@@ -340,6 +359,13 @@ class Reporter:
         match event:
             case PeerAwaited():
                 self._wait(event)
+            case CallsMixed():
+                _log.warning(
+                    "%s: calls at different lines were combined: %s. If two results are meant, make"
+                    " every task call both, in one order.",
+                    self._task,
+                    event.meeting,
+                )
             case CollectiveFinished():
                 self._where = event.site
                 if self._is_waiting:
@@ -370,8 +396,7 @@ class Reporter:
 # -- this process's task ------------------------------------------------------------------------
 
 _current: TaskRuntime | None = None
-_current_lock = threading.Lock()  # guards _current and _is_watching
-_is_watching = False
+_current_lock = threading.Lock()  # guards _current
 
 
 def current() -> TaskRuntime | None:
@@ -389,6 +414,7 @@ def ensure(spec: ClusterSpec, task: Task, settings: TaskSettings) -> TaskRuntime
     with _current_lock:
         if _current is None:
             _current = TaskRuntime(spec, task, settings)
+            failure.tell(_current.failed)
             atexit.register(_current.close)
         elif (_current.spec, _current.task) != (spec, task):
             raise UnavailableError(
@@ -399,42 +425,3 @@ def ensure(spec: ClusterSpec, task: Task, settings: TaskSettings) -> TaskRuntime
                 cause=Cause.STALE,
             )
         return _current
-
-
-def watch_for_failure() -> None:
-    """Sees the exception that ends the program: shows it without our frames, and reports it.
-
-    CLUSTERSIM_TRACEBACK=1 keeps our frames. A second call does nothing.
-    """
-    global _is_watching  # noqa: PLW0603  # a hook of the process is set once
-    with _current_lock:
-        if _is_watching:
-            return
-        _is_watching = True
-    shown_before = sys.excepthook
-
-    def hook(
-        kind: type[BaseException], error: BaseException, traceback: TracebackType | None
-    ) -> None:
-        if _current is not None:
-            _current.failed(error)
-        if not TaskSettings.from_environ().has_full_traceback:
-            traceback = without_our_frames(traceback)
-        shown_before(kind, error.with_traceback(traceback), traceback)
-
-    sys.excepthook = hook
-
-
-def without_our_frames(traceback: TracebackType | None) -> TracebackType | None:
-    """Returns a traceback that ends where the program called us; whole if it never was there."""
-    kept = []
-    frame = traceback
-    while frame is not None:
-        if not frame.tb_frame.f_code.co_filename.startswith(_PACKAGE):
-            kept.append(frame)
-        frame = frame.tb_next
-    if not kept:
-        return traceback
-    for frame, following in zip(kept, [*kept[1:], None], strict=True):
-        frame.tb_next = following
-    return kept[0]

@@ -63,7 +63,6 @@ class MultiWorkerMirroredStrategy(Strategy):
         cluster_resolver: ClusterResolver | None = None,
         communication_options: CommunicationOptions | None = None,
     ) -> None:
-        runtime_task.watch_for_failure()
         _check(cluster_resolver, ClusterResolver, "cluster_resolver")
         _check(communication_options, CommunicationOptions, "communication_options")
         resolver = cluster_resolver or TFConfigClusterResolver()
@@ -81,6 +80,8 @@ class MultiWorkerMirroredStrategy(Strategy):
             metrics=metrics,
         )
         super().__init__(extended)
+        if runtime is not None:
+            runtime.num_replicas = max(runtime.num_replicas, self.num_replicas_in_sync)
 
 
 class _CollectiveExtended(InTurnExtended):

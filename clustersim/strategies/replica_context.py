@@ -4,20 +4,70 @@ Source: tensorflow/python/distribute/distribute_lib.py (ReplicaContext, ValueCon
 `one_03`, `one_04`, `one_10`, `mirrored_09`, `mirrored_10`, `mw_07`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from clustersim.collectives.schedule import ReduceOp
+from clustersim.strategies.options import CommunicationOptions
 from clustersim.strategies.scope import require_replica
 from clustersim.values import nest
 from clustersim.values.array_ops import constant
+from clustersim.values.tensor import Tensor
 
-if TYPE_CHECKING:
-    from clustersim.strategies.base import Strategy
-    from clustersim.strategies.options import CommunicationOptions
-    from clustersim.values.tensor import Tensor
+
+class Replicas(Protocol):
+    """What a replica asks of the half of its strategy that differs between kinds."""
+
+    @property
+    def worker_devices(self) -> tuple[str, ...]:
+        """The local replicas' devices."""
+        ...
+
+    def merge_call(
+        self,
+        context: "ReplicaContext",
+        merge_fn: Callable[..., Any],
+        args: Sequence[object],
+        kwargs: Mapping[str, object],
+    ) -> Any:
+        """Calls a function once for all replicas."""
+        ...
+
+    def all_reduce_leaves(
+        self,
+        context: "ReplicaContext",
+        op: ReduceOp,
+        leaves: list[Any],
+        *,
+        options: CommunicationOptions | None,
+    ) -> list[Any]:
+        """Reduces tensors over all replicas."""
+        ...
+
+    def all_gather_leaves(
+        self,
+        context: "ReplicaContext",
+        leaves: list[Any],
+        axis: int,
+        *,
+        options: CommunicationOptions | None,
+    ) -> list[Any]:
+        """Joins tensors of all replicas."""
+        ...
+
+
+class OfReplicas(Protocol):
+    """A strategy, as a replica sees it."""
+
+    @property
+    def num_replicas_in_sync(self) -> int:
+        """How many replicas there are."""
+        ...
+
+    @property
+    def extended(self) -> Replicas:
+        """The half that differs between kinds."""
+        ...
 
 
 class ReplicaContext:
@@ -29,13 +79,13 @@ class ReplicaContext:
         local_index: Which of this process's replicas it is.
     """
 
-    def __init__(self, strategy: Strategy, replica_id: int, local_index: int) -> None:
+    def __init__(self, strategy: OfReplicas, replica_id: int, local_index: int) -> None:
         self._strategy = strategy
         self._replica_id = replica_id
         self._local_index = local_index
 
     @property
-    def strategy(self) -> Strategy:
+    def strategy(self) -> Any:
         """The strategy."""
         return self._strategy
 

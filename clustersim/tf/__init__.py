@@ -3,6 +3,7 @@
 from clustersim._version import __version__
 from clustersim.devices.simulated import DeviceScope as device  # noqa: N813  # TensorFlow's name
 from clustersim.devices.spec import DeviceSpec
+from clustersim.runtime import failure as _failure
 from clustersim.tf import (
     config,
     data,
@@ -213,6 +214,9 @@ __all__ = [
     "zeros",
     "zeros_like",
 ]
+
+
+_failure.watch()  # an error of ours is shown where the program called us
 
 
 def __getattr__(name: str) -> object:

@@ -13,7 +13,7 @@ from clustersim.collectives import communicator as module
 from clustersim.collectives.communicator import Communicator
 from clustersim.collectives.schedule import ReduceOp
 from clustersim.errors import Cause
-from clustersim.events import ListRecorder
+from clustersim.events import CallsMixed, ListRecorder
 from clustersim.transport.inproc import inproc_group
 
 
@@ -327,3 +327,48 @@ def test_closing_makes_later_calls_fail():
     comm.close()
     with pytest.raises(errors.UnavailableError, match="closed"):
         comm.barrier()
+
+
+MIXED = "call 5: {} at train.py:{}, {} at train.py:{}"
+
+
+def test_a_call_left_out_is_said_with_both_lines_when_it_mixes_sums():
+    recorder = ListRecorder()
+    ends = inproc_group(2)
+
+    def rounds(rank):
+        """Three rounds of two sums at two lines; rank 1 leaves out the first sum of the last."""
+        comm = Communicator(ends[rank], recorder=recorder)
+        for number in range(3):
+            if rank == 0 or number < 2:
+                comm.all_reduce(np.ones(1), site="train.py:12")
+            comm.all_reduce(np.ones(1), site="train.py:31")
+        ends[rank].leave(comm.num_calls)
+
+    thread = threading.Thread(target=rounds, args=(1,))
+    thread.start()
+    with pytest.raises(errors.UnavailableError) as caught:
+        rounds(0)
+    thread.join(timeout=5)
+    said = {event.meeting for event in recorder.events if isinstance(event, CallsMixed)}
+    assert said == {
+        MIXED.format("rank 0", 12, "rank 1", 31),
+        MIXED.format("rank 1", 31, "rank 0", 12),
+    }
+    assert caught.value.cause is Cause.MIXED_CALLS
+    assert MIXED.format("rank 0", 12, "rank 1", 31) in str(caught.value)
+    assert "uneven input" not in str(caught.value)
+
+
+def test_a_mismatch_names_the_call_from_which_on_lines_differed():
+    def body(comm):
+        skipping_none = comm.rank == 0
+        comm.all_reduce(np.ones(1), site="train.py:12")
+        if skipping_none:
+            comm.all_reduce(np.ones(1), site="train.py:20")
+        comm.all_reduce(np.ones(1), site="train.py:31")
+        return comm.all_reduce(np.ones(2), site="train.py:40")
+
+    for error in on_all(2, body):
+        assert isinstance(error, errors.InvalidArgumentError)
+        assert "Before, calls of different lines were combined: call 2:" in str(error)

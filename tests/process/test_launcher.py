@@ -59,6 +59,28 @@ time.sleep(60)
 """
 
 
+MIXING = """
+import sys
+import clustersim.tf as tf
+
+strategy = tf.distribute.MultiWorkerMirroredStrategy()
+leaves_out = strategy.cluster_resolver.task_id == 1
+for number in range(3):
+    if number < 2 or not leaves_out:
+        strategy.reduce("SUM", tf.constant(1.0), axis=None)
+    strategy.reduce("SUM", tf.constant(2.0), axis=None)
+"""
+
+CLAIMING = """
+import json, os
+config = json.loads(os.environ["TF_CONFIG"])
+config["task"] = {"type": "worker", "index": 0}
+os.environ["TF_CONFIG"] = json.dumps(config)
+import clustersim.tf as tf
+tf.distribute.MultiWorkerMirroredStrategy()
+"""
+
+
 def processes_of(folder):
     """Every process that knows a run below `folder`, by its environment."""
     mark = str(folder)
@@ -138,6 +160,73 @@ def test_a_tf_config_that_is_set_already_is_said_to_be_replaced(folder):
     code, _, err = run(folder, "train.py", TF_CONFIG="{}")
     assert code == 0
     assert "TF_CONFIG is set here; each task gets its own instead" in err
+
+
+# -- what a task did is said, not guessed -------------------------------------------------------
+
+
+def test_sums_that_were_mixed_are_not_blamed_on_uneven_input(folder):
+    (folder / "mixing.py").write_text(MIXING)
+    code, _, err = run(folder, "-n", "2", "mixing.py")
+    assert code == 1
+    meeting = "call 5: worker:0 at mixing.py:9, worker:1 at mixing.py:10"
+    assert f"calls at different lines were combined: {meeting}" in err
+    verdict = err[err.index("failed ") :]
+    assert "worker:1 finished normally, but others still needed it (calls of different" in verdict
+    assert meeting in verdict
+    assert "uneven" not in err
+
+
+def test_a_task_whose_program_made_it_another_one_is_told_so(folder):
+    (folder / "claiming.py").write_text(CLAIMING)
+    code, _, err = run(folder, "-n", "2", "claiming.py")
+    assert code == 1
+    said = (
+        r"worker:1 \| clustersim\.errors\.UnavailableError: Another process already is worker:0 at"
+        r" localhost:\d+: this process was started as worker:1, but TF_CONFIG was changed after the"
+        r" start and now says worker:0 \(claiming\.py:5 sets it\)"
+    )
+    assert re.search(said, err), err
+    assert "End it" not in err
+
+
+def test_the_replicas_of_all_devices_are_counted(folder):
+    code, _, err = run(folder, "-n", "2", "--devices", "gpu:4", "train.py")
+    assert code == 0
+    assert "8 replicas seen by 2 tasks" in err
+
+
+def test_our_frames_are_shown_on_request(folder):
+    (folder / "wrong.py").write_text("import clustersim.tf as tf\ntf.reshape([1, 2], [3])\n")
+    for option, is_shown in (("--no-prefix", False), ("--full-traceback", True)):
+        code, _, err = run(folder, "-n", "1", option, "wrong.py")
+        assert code == 1
+        assert ("array_ops.py" in err) is is_shown
+
+
+LAST_WORDS = {
+    "print('Error: no data')": "Error: no data",
+    "print('ERROR no data')": "ERROR no data",
+    "print('my.NoDataError: none'); print()": "my.NoDataError: none",
+    "import sys, traceback; print('x')\ntry: 1 / 0\nexcept ZeroDivisionError: traceback.print_exc()"
+    "\nprint('done')": "ZeroDivisionError: division by zero",
+    "print('Errors: 0')": None,
+    "print('Error: mended'); print('done')": None,
+    "import sys; sys.stderr.write('a warning\\n')": None,
+}
+
+
+def test_a_task_that_ended_with_0_and_spoke_of_an_error_is_quoted(folder):
+    for number, text in enumerate(LAST_WORDS):
+        (folder / f"{number}.py").write_text(text)
+    program = "import os, runpy; n = os.environ['CLUSTERSIM_TASK'][-1]; runpy.run_path(f'{n}.py')"
+    (folder / "all.py").write_text(program)
+    code, _, err = run(folder, "-n", len(LAST_WORDS), "all.py")
+    assert code == 0
+    for number, says in enumerate(LAST_WORDS.values()):
+        said = f"worker:{number} ended with 0, but its last words were: {says}"
+        assert (said in err) is (says is not None), err
+        assert f"worker:{number} 0" in err
 
 
 # -- how a run ends -----------------------------------------------------------------------------

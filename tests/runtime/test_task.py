@@ -9,8 +9,9 @@ import pytest
 from clustersim.clock import ManualClock
 from clustersim.cluster.spec import Task
 from clustersim.events import CollectiveFinished, PeerAwaited, StepFinished
+from clustersim.runtime.failure import without_our_frames
 from clustersim.runtime.report import Report
-from clustersim.runtime.task import Reporter, without_our_frames
+from clustersim.runtime.task import Reporter
 from clustersim.wire.codec import decode
 
 
