@@ -36,8 +36,9 @@ from clustersim.values import scope
 from clustersim.values.array_ops import cast, constant
 from clustersim.values.dtypes import int64
 from clustersim.values.math_ops import reduce_sum
+from clustersim.values.recipe import VariableRecipe
 from clustersim.values.tensor import Tensor, convert
-from clustersim.values.variable import Variable, VariableRecipe
+from clustersim.values.variable import Variable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
     from clustersim.data.dataset import Dataset
     from clustersim.data.distributed import InputOptions
-    from clustersim.values.variable import Variable, VariableRecipe
+    from clustersim.values.recipe import VariableRecipe
+    from clustersim.values.variable import Variable
 
 
 class _DefaultReplicaContext(ReplicaContext):

@@ -48,7 +48,8 @@ if TYPE_CHECKING:
 
     from clustersim.collectives.schedule import ReduceOp
     from clustersim.strategies.options import CommunicationOptions, CrossDeviceOps
-    from clustersim.values.variable import Variable, VariableRecipe
+    from clustersim.values.recipe import VariableRecipe
+    from clustersim.values.variable import Variable
 
 _IDLE_S = 0.2
 """How long a thread waits for another replica to run; a step that is longer can pay for a new one."""

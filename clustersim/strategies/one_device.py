@@ -23,8 +23,9 @@ from clustersim.devices.spec import DeviceSpec
 from clustersim.strategies.base import Strategy, StrategyExtended
 from clustersim.strategies.replica_context import ReplicaContext, ValueContext
 from clustersim.values import scope
+from clustersim.values.recipe import VariableRecipe
 from clustersim.values.tensor import convert
-from clustersim.values.variable import Variable, VariableRecipe, plain_variable
+from clustersim.values.variable import Variable, plain_variable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -42,15 +42,9 @@ from clustersim.values.per_replica import (
     regroup,
     select_replica,
 )
+from clustersim.values.recipe import VariableAggregation, VariableRecipe, VariableSynchronization
 from clustersim.values.tensor import Tensor, convert, is_tensor, make
-from clustersim.values.variable import (
-    UnreadVariable,
-    Variable,
-    VariableAggregation,
-    VariableRecipe,
-    VariableSynchronization,
-    plain_variable,
-)
+from clustersim.values.variable import UnreadVariable, Variable, plain_variable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

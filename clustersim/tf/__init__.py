@@ -105,9 +105,10 @@ from clustersim.values.math_ops import (
     tanh,
 )
 from clustersim.values.math_ops import pow_ as pow  # noqa: A004  # TensorFlow's name
+from clustersim.values.recipe import VariableAggregation, VariableSynchronization
 from clustersim.values.shapes import TensorShape, TensorSpec
 from clustersim.values.tensor import Tensor, is_tensor
-from clustersim.values.variable import Variable, VariableAggregation, VariableSynchronization
+from clustersim.values.variable import Variable
 
 __all__ = [
     "DType",

@@ -19,16 +19,10 @@ from clustersim.values import scope
 from clustersim.values.array_ops import cast
 from clustersim.values.dtypes import DType
 from clustersim.values.per_replica import Container
+from clustersim.values.recipe import VariableAggregation, VariableRecipe
 from clustersim.values.shapes import TensorShape
 from clustersim.values.tensor import Tensor, convert, is_tensor
-from clustersim.values.variable import (
-    Change,
-    UnreadVariable,
-    Variable,
-    VariableAggregation,
-    VariableRecipe,
-    set_component,
-)
+from clustersim.values.variable import Change, UnreadVariable, Variable, set_component
 
 
 class DistributedVariable(Container, Variable):

@@ -6,20 +6,22 @@
 Source: tensorflow/python/ops/resource_variable_ops.py, 2.21; cases `one_15`, `one_19`.
 """
 
-import enum
+# ruff: noqa: ARG002, FBT001, FBT002  # TensorFlow's signatures
+
 import inspect
 import operator
 import threading
 import weakref
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any, Self, TypeVar
 
 import numpy.typing as npt
 
 from clustersim import errors
 from clustersim.values import scope
-from clustersim.values.dtypes import DType, as_dtype
+from clustersim.values.dtypes import DType
+from clustersim.values.recipe import VariableAggregation, VariableRecipe, VariableSynchronization
 from clustersim.values.shapes import ShapeLike, TensorShape
 from clustersim.values.tensor import (
     Function,
@@ -31,81 +33,6 @@ from clustersim.values.tensor import (
 )
 
 _T = TypeVar("_T")
-
-
-class VariableSynchronization(enum.Enum):
-    """When the components of a variable are brought together."""
-
-    AUTO = 0
-    NONE = 1
-    ON_WRITE = 2
-    ON_READ = 3
-
-
-class VariableAggregation(enum.Enum):
-    """How what the replicas have becomes one value."""
-
-    NONE = 0
-    SUM = 1
-    MEAN = 2
-    ONLY_FIRST_REPLICA = 3
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VariableRecipe:
-    """What a program asked for when it wrote `tf.Variable(...)`.
-
-    Raises:
-        ValueError: There is no initial value, or a setting is no member of its enum.
-    """
-
-    initial_value: Any
-    """A value, or a function without arguments that returns it."""
-    trainable: bool | None = None
-    name: str | None = None
-    dtype: DType | None = None
-    synchronization: VariableSynchronization = VariableSynchronization.AUTO
-    aggregation: VariableAggregation = VariableAggregation.NONE
-    shape: TensorShape | None = None
-
-    def __post_init__(self) -> None:
-        if self.initial_value is None:
-            raise ValueError("A variable needs an `initial_value`, a value or a function.")
-        if self.name is not None and not isinstance(self.name, str):
-            raise ValueError(  # TensorFlow's error
-                f"A variable's name must be a string, not {self.name!r}. Leave it out, or write name='w'."
-            )
-        for field, kind in (
-            ("synchronization", VariableSynchronization),
-            ("aggregation", VariableAggregation),
-        ):
-            value = getattr(self, field)
-            value = kind(0) if value is None else value
-            if value not in set(kind) and value not in {member.value for member in kind}:
-                name = kind.__name__.removesuffix("V2")
-                raise ValueError(
-                    f"Invalid variable {field}: {value!r}. Give one of"
-                    f" {[f'tf.{name}.{member.name}' for member in kind]}."
-                )
-            # A frozen value is completed once, while it is made: the enum's number is as good.
-            object.__setattr__(self, field, kind(value))
-
-    def initial_tensor(self) -> Tensor:
-        """Returns the initial value on the current device; calls it if it is a function."""
-        value = self.initial_value() if callable(self.initial_value) else self.initial_value
-        return apply(lambda array: array, convert(value, self.dtype))
-
-    @property
-    def base_name(self) -> str:
-        """The name, without ':0'."""
-        return "Variable" if self.name is None else self.name
-
-    @property
-    def is_trainable(self) -> bool:
-        """Whether the variable counts as trainable: yes, unless said or synchronized on read."""
-        if self.trainable is None:
-            return self.synchronization is not VariableSynchronization.ON_READ
-        return self.trainable
 
 
 class _MadeByStrategy(type):
@@ -136,11 +63,11 @@ class Variable(Operators, metaclass=_MadeByStrategy):
         ValueError: As `VariableRecipe`, or the initial value is no tensor.
     """
 
-    def __init__(  # noqa: PLR0913, PLR0917  # TensorFlow's signature
+    def __init__(  # noqa: PLR0913, PLR0917  # so many
         self,
         initial_value: Any = None,
-        trainable: bool | None = None,  # noqa: FBT001
-        validate_shape: bool = True,  # noqa: FBT001, FBT002
+        trainable: bool | None = None,
+        validate_shape: bool = True,
         caching_device: object = None,
         name: str | None = None,
         variable_def: object = None,
@@ -151,15 +78,14 @@ class Variable(Operators, metaclass=_MadeByStrategy):
         aggregation: VariableAggregation = VariableAggregation.NONE,
         shape: ShapeLike = None,
     ) -> None:
-        del validate_shape, caching_device, variable_def, import_scope, constraint
-        recipe = VariableRecipe(
+        recipe = VariableRecipe.asked(
             initial_value=initial_value,
             trainable=trainable,
             name=name,
-            dtype=None if dtype is None else as_dtype(dtype),
+            dtype=dtype,
             synchronization=synchronization,
             aggregation=aggregation,
-            shape=None if shape is None else TensorShape(shape),
+            shape=shape,
         )
         self._set_up(recipe, recipe.initial_tensor(), recipe.base_name)
 
@@ -258,7 +184,7 @@ class Variable(Operators, metaclass=_MadeByStrategy):
     def __array__(
         self,
         dtype: npt.DTypeLike | None = None,
-        copy: bool | None = None,  # noqa: FBT001  # NumPy's signature
+        copy: bool | None = None,
     ) -> npt.NDArray[Any]:
         return self.value().__array__(dtype, copy)
 
@@ -279,9 +205,9 @@ class Variable(Operators, metaclass=_MadeByStrategy):
     def assign(
         self,
         value: object,
-        use_locking: bool = False,  # noqa: FBT001, FBT002  # TensorFlow's signature
+        use_locking: bool = False,
         name: str | None = None,
-        read_value: bool = True,  # noqa: FBT001, FBT002
+        read_value: bool = True,
     ) -> Any:
         """Replaces the value; returns the variable as it is when that is used, None if not wanted.
 
@@ -289,33 +215,31 @@ class Variable(Operators, metaclass=_MadeByStrategy):
             ValueError: The shape or the dtype of a tensor differs.
             TypeError: The value cannot be taken as this dtype.
         """
-        del use_locking, name
-        written = self._write(set_component, value)
-        return written if read_value else None
+        return self._written(set_component, value, is_wanted=read_value)
 
     def assign_add(
         self,
         delta: object,
-        use_locking: bool = False,  # noqa: FBT001, FBT002  # TensorFlow's signature
+        use_locking: bool = False,
         name: str | None = None,
-        read_value: bool = True,  # noqa: FBT001, FBT002
+        read_value: bool = True,
     ) -> Any:
         """Adds to the value. Raises as `assign`."""
-        del use_locking, name
-        written = self._write(add_to_component, delta)
-        return written if read_value else None
+        return self._written(add_to_component, delta, is_wanted=read_value)
 
     def assign_sub(
         self,
         delta: object,
-        use_locking: bool = False,  # noqa: FBT001, FBT002  # TensorFlow's signature
+        use_locking: bool = False,
         name: str | None = None,
-        read_value: bool = True,  # noqa: FBT001, FBT002
+        read_value: bool = True,
     ) -> Any:
         """Subtracts from the value. Raises as `assign`."""
-        del use_locking, name
-        written = self._write(subtract_from_component, delta)
-        return written if read_value else None
+        return self._written(subtract_from_component, delta, is_wanted=read_value)
+
+    def _written(self, change: "Change", value: object, *, is_wanted: bool) -> Any:
+        written = self._write(change, value)
+        return written if is_wanted else None
 
     def _write(self, change: "Change", value: object) -> Any:
         return UnreadVariable(change(self, value))
@@ -404,10 +328,9 @@ class UnreadVariable(Variable):
         return self._variable._write(change, value)  # noqa: SLF001  # its own module
 
 
-# What type(x).__name__ and str(member) say in TensorFlow.
+# What type(x).__name__ says in TensorFlow.
 Variable.__name__ = "ResourceVariable"
 UnreadVariable.__name__ = "_UnreadVariable"
-VariableAggregation.__name__ = "VariableAggregationV2"
 
 Change = Callable[[Variable, object], Variable]
 """One write to one component."""
@@ -447,11 +370,5 @@ def plain_variable(
 def _recipe_of_call(args: tuple[Any, ...], kwargs: dict[str, Any]) -> VariableRecipe:
     """Returns the recipe for `Variable(*args, **kwargs)`, without making a variable."""
     given = inspect.signature(Variable.__init__).bind(None, *args, **kwargs).arguments
-    asked = {
-        field.name: given[field.name] for field in fields(VariableRecipe) if field.name in given
-    }
-    if asked.get("dtype") is not None:
-        asked["dtype"] = as_dtype(asked["dtype"])
-    if asked.get("shape") is not None:
-        asked["shape"] = TensorShape(asked["shape"])
-    return VariableRecipe(**{"initial_value": None} | asked)
+    names = {field.name for field in fields(VariableRecipe)} & set(given)
+    return VariableRecipe.asked(**{"initial_value": None} | {name: given[name] for name in names})

@@ -12,7 +12,8 @@ from clustersim.strategies.mirrored import MirroredStrategy
 from clustersim.strategies.options import HierarchicalCopyAllReduce, NcclAllReduce
 from clustersim.values.array_ops import cast, constant, ones
 from clustersim.values.per_replica import DistributedValues, PerReplica
-from clustersim.values.variable import Variable, VariableAggregation, VariableSynchronization
+from clustersim.values.recipe import VariableAggregation, VariableSynchronization
+from clustersim.values.variable import Variable
 
 SUM, MEAN = VariableAggregation.SUM, VariableAggregation.MEAN
 ON_READ = VariableSynchronization.ON_READ

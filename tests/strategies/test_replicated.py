@@ -11,7 +11,8 @@ from clustersim.strategies.replicated import ReplicatedExtended
 from clustersim.values.array_ops import cast, constant, fill, ones, range_
 from clustersim.values.distributed_variable import MirroredVariable, SyncOnReadVariable
 from clustersim.values.per_replica import DistributedValues
-from clustersim.values.variable import Variable, VariableAggregation, VariableSynchronization
+from clustersim.values.recipe import VariableAggregation, VariableSynchronization
+from clustersim.values.variable import Variable
 from tests.strategies.ranks import CPU, on_ranks
 
 ON_READ = VariableSynchronization.ON_READ

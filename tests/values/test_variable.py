@@ -8,7 +8,8 @@ import pytest
 from clustersim import errors
 from clustersim.values import dtypes
 from clustersim.values.array_ops import constant
-from clustersim.values.variable import Variable, VariableAggregation, VariableSynchronization
+from clustersim.values.recipe import VariableAggregation, VariableSynchronization
+from clustersim.values.variable import Variable
 
 
 def test_a_variable_is_read_through_all_operators():
