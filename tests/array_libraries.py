@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from clustersim.devices.array import CuPyBackend, num_real_gpus
-from clustersim.devices.simulated import MACHINE, Machine
+from clustersim.devices.current import MACHINE
+from clustersim.devices.machine import Machine
 
 NUM_DEVICES = 2
 

@@ -16,7 +16,7 @@ THREADS_MAY_START_IN = {
     "engines/supervised.py",
     "runtime/member.py",
     "runtime/server.py",
-    "strategies/mirrored.py",
+    "strategies/turns.py",
 }
 
 SAYS_NOTHING = {"utils", "common", "helpers", "misc", "core", "manager", "handler"}

@@ -13,7 +13,7 @@ from typing import Any
 
 from clustersim.cluster.spec import ClusterSpec, JobMap
 from clustersim.cluster.tf_config import VARIABLE, TFConfig
-from clustersim.devices.simulated import list_logical_devices
+from clustersim.devices.current import list_logical_devices
 
 
 class ClusterResolver:

@@ -22,8 +22,8 @@ from clustersim.data.iterator import OwnedIterator
 from clustersim.data.options import AutoShardPolicy
 from clustersim.data.prefetch import Prefetch
 from clustersim.data.sharding import Layout, Round
+from clustersim.devices.current import MACHINE
 from clustersim.devices.device import Device
-from clustersim.devices.simulated import MACHINE
 from clustersim.devices.spec import DeviceSpec
 from clustersim.events import Recorder
 from clustersim.values import nest

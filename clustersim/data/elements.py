@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from clustersim.devices.array import HostArray
-from clustersim.devices.simulated import MACHINE, enter_device, leave_device
+from clustersim.devices.current import MACHINE, enter_device, leave_device
 from clustersim.values import nest
 from clustersim.values.dtypes import DType, to_host_array
 from clustersim.values.shapes import TensorShape, TensorSpec

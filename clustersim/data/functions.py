@@ -21,7 +21,7 @@ from clustersim.data.elements import (
     normalized,
     spec_of,
 )
-from clustersim.devices.simulated import MACHINE, enter_device, leave_device
+from clustersim.devices.current import MACHINE, enter_device, leave_device
 from clustersim.values import nest
 from clustersim.values.dtypes import bool_, string
 from clustersim.values.shapes import TensorSpec

@@ -6,7 +6,7 @@ in one that is backed by a communicator. Knows nothing of transports, devices or
 
 How a multi-worker strategy is made (see `replicated`):
 
-    devices.simulated.set_local_task(task.type, task.index)     # names: /job:worker/.../task:0/...
+    devices.current.set_local_task(task.type, task.index)     # names: /job:worker/.../task:0/...
     extended = ReplicatedExtended(
         devices=(canonical device name, ...),                   # the local ones only
         cross_replica=hook,                                     # this protocol

@@ -22,7 +22,7 @@ from clustersim.cluster.tf_config import TFConfig
 from clustersim.collectives.communicator import Communicator
 from clustersim.collectives.schedule import ReduceOp
 from clustersim.config import Listen, TaskSettings
-from clustersim.devices import simulated
+from clustersim.devices import current
 from clustersim.errors import FailedPreconditionError
 from clustersim.events import Event, StepFinished
 from clustersim.observe.metrics import Metrics
@@ -30,8 +30,8 @@ from clustersim.runtime import task as runtime_task
 from clustersim.runtime.task import TaskRuntime
 from clustersim.strategies.base import Strategy
 from clustersim.strategies.cross_replica import SINGLE_PROCESS, CrossReplica
-from clustersim.strategies.mirrored import InTurnExtended
 from clustersim.strategies.options import CommunicationImplementation, CommunicationOptions
+from clustersim.strategies.turns import InTurnExtended
 from clustersim.values.per_replica import DistributedValues
 from clustersim.values.tensor import convert
 
@@ -69,7 +69,7 @@ class MultiWorkerMirroredStrategy(Strategy):
         options = communication_options or CommunicationOptions()
         task = _place(resolver)
         if task is not None:
-            simulated.set_local_task(task.type, task.index)
+            current.set_local_task(task.type, task.index)
         runtime = _runtime(resolver.cluster_spec(), task)
         metrics = Metrics() if runtime is None else _ReportedMetrics(runtime)
         extended = _CollectiveExtended(
@@ -135,8 +135,8 @@ def _check(value: object, kind: type, name: str) -> None:
 
 def _local_devices() -> tuple[str, ...]:
     """Returns all GPUs of this process, else its first CPU, however often that is split."""
-    gpus = simulated.list_logical_devices("GPU")
-    return tuple(map(simulated.canonicalize, gpus)) or (simulated.canonicalize("/device:CPU:0"),)
+    gpus = current.list_logical_devices("GPU")
+    return tuple(map(current.canonicalize, gpus)) or (current.canonicalize("/device:CPU:0"),)
 
 
 def _place(resolver: ClusterResolver) -> Task | None:

@@ -12,13 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from clustersim.data.distributed import Distribution, InputOptions
 from clustersim.data.sharding import Layout
-from clustersim.devices.simulated import (
-    MACHINE,
-    LogicalDevice,
-    canonicalize,
-    enter_device,
-    leave_device,
-)
+from clustersim.devices.current import MACHINE, canonicalize, enter_device, leave_device
+from clustersim.devices.machine import LogicalDevice
 from clustersim.devices.spec import DeviceSpec
 from clustersim.strategies.base import Strategy, StrategyExtended
 from clustersim.strategies.replica_context import ReplicaContext, ValueContext

@@ -22,7 +22,7 @@ from clustersim import errors
 from clustersim.collectives.schedule import ReduceOp
 from clustersim.data.distributed import Distribution, InputOptions
 from clustersim.data.sharding import Layout
-from clustersim.devices.simulated import DeviceScope, enter_device, leave_device
+from clustersim.devices.current import DeviceScope, enter_device, leave_device
 from clustersim.devices.spec import DeviceSpec
 from clustersim.strategies.base import Strategy, StrategyExtended
 from clustersim.strategies.cross_replica import SINGLE_PROCESS, CrossReplica, mean_dtype

@@ -26,11 +26,11 @@ import numpy as np
 from clustersim import errors
 from clustersim.cluster.resolvers import ClusterResolver
 from clustersim.cluster.spec import ClusterSpec
-from clustersim.devices.simulated import MACHINE, canonicalize
+from clustersim.devices.current import MACHINE, canonicalize
 from clustersim.devices.topology import DeviceAssignment, Topology
 from clustersim.strategies.base import Strategy
 from clustersim.strategies.logical_devices import LogicalDevices
-from clustersim.strategies.mirrored import InTurnExtended
+from clustersim.strategies.turns import InTurnExtended
 from clustersim.values.function import Function, is_in_function
 
 if TYPE_CHECKING:

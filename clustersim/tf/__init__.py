@@ -1,7 +1,7 @@
 """`import clustersim.tf as tf`: TensorFlow's words for what clustersim does. Names only, no logic."""
 
 from clustersim._version import __version__
-from clustersim.devices.simulated import DeviceScope as device  # noqa: N813  # TensorFlow's name
+from clustersim.devices.current import DeviceScope as device  # noqa: N813  # TensorFlow's name
 from clustersim.devices.spec import DeviceSpec
 from clustersim.runtime import failure as _failure
 from clustersim.tf import (

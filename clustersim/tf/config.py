@@ -1,9 +1,6 @@
 """`tf.config`: TensorFlow's names, no logic."""
 
-from clustersim.devices.simulated import (
-    LogicalDevice,
-    LogicalDeviceConfiguration,
-    PhysicalDevice,
+from clustersim.devices.current import (
     get_logical_device_configuration,
     get_soft_device_placement,
     get_visible_devices,
@@ -13,6 +10,7 @@ from clustersim.devices.simulated import (
     set_soft_device_placement,
     set_visible_devices,
 )
+from clustersim.devices.machine import LogicalDevice, LogicalDeviceConfiguration, PhysicalDevice
 from clustersim.strategies.tpu import connect_to_cluster as experimental_connect_to_cluster
 from clustersim.tf import config_experimental as experimental
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from clustersim.devices.simulated import requested_device
+from clustersim.devices.current import requested_device
 from clustersim.values import scope
 from clustersim.values.array_ops import cast
 from clustersim.values.dtypes import DType

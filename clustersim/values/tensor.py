@@ -17,8 +17,8 @@ import numpy.typing as npt
 
 from clustersim import errors
 from clustersim.devices.array import NativeArray
+from clustersim.devices.current import current_device, host_device
 from clustersim.devices.device import Device
-from clustersim.devices.simulated import current_device, host_device
 from clustersim.values import dtypes
 from clustersim.values.dtypes import DType
 from clustersim.values.indexing import standard_key

@@ -11,7 +11,7 @@ from clustersim.cluster.resolvers import (
     UnionResolver,
 )
 from clustersim.cluster.spec import ClusterSpec
-from clustersim.devices.simulated import Machine
+from clustersim.devices.machine import Machine
 from tests.array_libraries import becoming
 
 CLUSTER = {"worker": ["a:1", "b:1"]}

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from clustersim.data.dataset import Dataset
-from clustersim.devices.simulated import MACHINE, Machine
+from clustersim.devices.current import MACHINE
+from clustersim.devices.machine import Machine
 from clustersim.values.array_ops import constant
 from clustersim.values.shapes import TensorSpec
 from tests.array_libraries import becoming

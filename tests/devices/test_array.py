@@ -10,7 +10,8 @@ import pytest
 from clustersim import errors
 from clustersim.data.dataset import Dataset
 from clustersim.devices.array import NUMPY, ApartBackend, CuPyBackend, num_real_gpus
-from clustersim.devices.simulated import DeviceScope, Machine, device_counters
+from clustersim.devices.current import DeviceScope, device_counters
+from clustersim.devices.machine import Machine
 from clustersim.strategies.default import get_replica_context
 from clustersim.strategies.mirrored import MirroredStrategy
 from clustersim.values import array_ops, math_ops

@@ -7,7 +7,7 @@ from clustersim import errors
 from clustersim.clock import ManualClock
 from clustersim.devices.array import ApartBackend
 from clustersim.devices.device import Device
-from clustersim.devices.simulated import LogicalDeviceConfiguration, Machine
+from clustersim.devices.machine import LogicalDeviceConfiguration, Machine
 from clustersim.devices.spec import DeviceSpec
 from clustersim.values.tensor import Tensor, apply
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from clustersim import errors
 from clustersim.collectives.schedule import ReduceOp
-from clustersim.devices.simulated import MACHINE
+from clustersim.devices.current import MACHINE
 from clustersim.events import CollectiveFinished
 from clustersim.observe.metrics import Metrics
 from clustersim.strategies.base import Strategy

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from clustersim import tf
-from clustersim.devices.simulated import Machine
+from clustersim.devices.machine import Machine
 from tests.array_libraries import becoming
 
 distribute = tf.distribute

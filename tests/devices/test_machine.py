@@ -3,15 +3,8 @@
 import pytest
 
 from clustersim import errors
-from clustersim.devices.simulated import (
-    DeviceScope,
-    LogicalDevice,
-    LogicalDeviceConfiguration,
-    Machine,
-    canonicalize,
-    current_device,
-    requested_device,
-)
+from clustersim.devices.current import DeviceScope, canonicalize, current_device, requested_device
+from clustersim.devices.machine import LogicalDevice, LogicalDeviceConfiguration, Machine
 from clustersim.devices.spec import DeviceSpec
 
 LOCAL = "/job:localhost/replica:0/task:0/device:CPU:0"
