@@ -134,6 +134,11 @@ class Severity(enum.Enum):
     WARNING = "warning"
     NOTE = "note"
 
+    @property
+    def rank(self) -> int:
+        """Where it stands in a report: errors first, notes last."""
+        return list(Severity).index(self)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:

@@ -30,4 +30,4 @@ def command(code: str | None, dialect: str | None) -> None:
 
 def _here(dialect: str | None) -> list[str]:
     config = DIALECTS[dialect](os.environ) if dialect else TFConfig.from_environ()
-    return explain(config.cluster, config.task)
+    return explain(config.cluster, config.task, config.trial)

@@ -8,13 +8,26 @@ from clustersim.cluster.spec import CHIEF, EVALUATOR, PS, WORKER, ClusterSpec, T
 from clustersim.errors import CODES
 
 
-def explain(spec: ClusterSpec, task: Task | None) -> list[str]:
+def explain(spec: ClusterSpec, task: Task | None, trial: str = "") -> list[str]:
     """Returns what this process is, whom it waits for, who saves, and what each strategy does.
 
     Args:
         spec: The cluster map of its TF_CONFIG.
         task: Its place in it; None if it has none.
+        trial: Which trial of a search for parameters it is; "" if it is none.
     """
+    return [*_in_cluster(spec, task), *_in_search(trial)]
+
+
+def _in_search(trial: str) -> Iterator[str]:
+    if trial:
+        yield (
+            f"Trial {trial} of a search for parameters: each trial is a cluster of its own, and"
+            " writes to a folder of its own."
+        )
+
+
+def _in_cluster(spec: ClusterSpec, task: Task | None) -> list[str]:
     if not spec or task is None:
         return [
             "There is no cluster: this process works alone.",

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from clustersim.cluster.lint import bare_address, guess_job, lint_tf_config
+from clustersim.cluster.cluster_map import bare_address, guess_job
+from clustersim.cluster.lint import lint_tf_config
 from clustersim.errors import Finding
 
 Json: TypeAlias = Any

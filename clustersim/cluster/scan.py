@@ -32,7 +32,10 @@ class Kind(enum.Enum):
     OUTER_QUOTES = "outer quotes"
     ESCAPED_QUOTES = "escaped quotes"
     DOUBLE_ENCODED = "JSON in a string"
+    ASSIGNMENT = "an assignment around the value"
     SINGLE_QUOTES = "single quotes"
+    PYTHON_PREFIX = "Python's prefix of a string"
+    PYTHON_TUPLE = "Python's tuple"
     CURLY_QUOTES = "typographic quotes"
     TRAILING_COMMA = "trailing comma"
     MISSING_COMMA = "missing comma"
@@ -44,6 +47,7 @@ class Kind(enum.Enum):
     COMMENT = "comment"
     ELISION = "elision"
     TEMPLATE = "template marker"
+    FILLED_IN = "template marker that is filled in"
     BAD_STRING = "broken string"
     MISSING_QUOTE = "missing quote"
     BAD_NUMBER = "not a JSON number"
@@ -85,11 +89,21 @@ class Scanned:
 
 
 _TEMPLATE = re.compile(
-    r"\$\{[^}\s]*\}|\$\([^)]*\)|\$[A-Za-z_]\w*|\{\{[^}]*\}\}|\{%.*?%\}|<[A-Za-z_][\w -]*>|__[A-Z]\w*__|%\(\w+\)s|%[sd]"
+    r"\$\{(?:[^{}\n]|\{[^{}\n]*\})*\}"  # ${HOST}, ${HOST:-${OTHER}}
+    r"|\$\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)"  # $(hostname), $((i-1)), $(INDEX)
+    r"|\$[A-Za-z_]\w*|\$[0-9@*#]|`[a-z$][^`\n]*`"
+    r"|\{\{[^}:]*\}\}|\{%.*?%\}|<[A-Za-z_][\w -]*>|<%.*?%>"
+    r"|__[A-Z]\w*__|@[A-Z][A-Z0-9_]*@|%\(\w+\)s|%[A-Za-z_]\w+%|%[sd]"
 )
+_FIELD = re.compile(r"\{[A-Za-z_]\w*\}")
+"""A field of str.format or an f-string; JSON has nothing of this form."""
+
+_ASSIGNMENT = re.compile(r"(?:(?:export|set|ENV)\s+)?[A-Za-z_]\w*\s*=\s*(?=\S?[{\[])")
+_PREFIX = re.compile(r"(?:[uUbBfF]|[bB]?[rR][bB]?)(?=['\"])")
+_LONG = re.compile(r"-?\d{1,30}[lL]")
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w.])")
-_WORD = re.compile(r"[^\s\[\]{}:,\"'“”‘’]+")
-_BARE = re.compile(r"[^\s\[\]{},\"'“”‘’]+")
+_WORD = re.compile(r"[^\s\[\]{}():,\"'“”‘’]+")
+_BARE = re.compile(r"[^\s\[\]{}(),\"'“”‘’]+")
 _OPENING = {'"': '"', "'": "'", "“": "”", "”": "”", "‘": "’", "’": "’"}
 _WORDS = {"true": True, "false": False, "null": None}
 _PYTHON = {"True": True, "False": False, "None": None}
@@ -184,6 +198,12 @@ class _Scanner:
             self.at = 1
         self._skip()
         end = len(self.text.rstrip())
+        assignment = _ASSIGNMENT.match(self.text, self.at)
+        if assignment:
+            self._fault(Kind.ASSIGNMENT, self.at, assignment[0], is_fixable=True)
+            self.at = assignment.end()
+            end = len(self.text.rstrip().rstrip(";"))
+            self.text = self.text[:end]
         first = self.text[self.at : self.at + 1]
         follows = self.text[self.at + 1 :].lstrip()[:1]
         is_wrapped = first in {"'", '"'} and follows in {"{", "["} and self.text[end - 1] == first
@@ -214,7 +234,7 @@ class _Scanner:
         self._skip()
         self.offsets[pointer] = self.at
         char = self.text[self.at : self.at + 1]
-        template = _TEMPLATE.match(self.text, self.at)
+        template = _TEMPLATE.match(self.text, self.at) or _FIELD.match(self.text, self.at)
         if template:
             self.at = template.end()
             self._tail_of_template()
@@ -222,17 +242,22 @@ class _Scanner:
         if char == "{":
             return self._object(pointer)
         if char == "[":
-            return self._array(pointer)
+            return self._array(pointer, "]")
+        if char == "(":
+            self._fault(Kind.PYTHON_TUPLE, self.at, self._near(), is_fixable=True)
+            return self._array(pointer, ")")
+        if self._prefix():
+            char = self.text[self.at]
         if char in _OPENING and char:
             return self._string(pointer)
         if self.text.startswith("...", self.at) or char == "…":
             self.at += 3 if char == "." else 1
             return self._lost(Kind.ELISION, pointer, "...")
-        if char in {"", ",", "]", "}", ":"}:
+        if char in {"", ",", "]", "}", ")", ":"}:
             return self._lost(Kind.MISSING_VALUE, pointer, char)
         return self._scalar(pointer)
 
-    def _scalar(self, pointer: str) -> Json:
+    def _scalar(self, pointer: str) -> Json:  # noqa: PLR0911  # one a kind of word
         number = _NUMBER.match(self.text, self.at)
         if number:
             self.at = number.end()
@@ -248,13 +273,19 @@ class _Scanner:
         if text in _PYTHON:
             self._fault(Kind.PYTHON_WORD, start, text, is_fixable=True)
             return _PYTHON[text]
+        if _LONG.fullmatch(text):
+            self._fault(Kind.PYTHON_WORD, start, text, is_fixable=True)
+            return int(text[:-1])
         if self._half_quote():
             self._fault(Kind.MISSING_QUOTE, start, text, is_fixable=True)
             return text
         begins_a_number = text in _NOT_NUMBERS or text[0].isdigit() or text[0] in "+-."
         is_address = ":" in text or "." in text.strip(".")
-        kind = Kind.BAD_NUMBER if begins_a_number and not is_address else Kind.BARE_WORD
-        return self._lost(kind, pointer, text, start)
+        if pointer == "" or (begins_a_number and not is_address):
+            kind = Kind.BAD_NUMBER if begins_a_number else Kind.BARE_WORD
+            return self._lost(kind, pointer, text, start)
+        self._fault(Kind.BARE_WORD, start, text, pointer=pointer, is_fixable=True)
+        return text
 
     def _lost(self, kind: Kind, pointer: str, text: str, offset: int | None = None) -> None:
         """Notes a part whose value cannot be known."""
@@ -289,6 +320,7 @@ class _Scanner:
         """Reads a key; leaves where it began under a name that no pointer has."""
         self._skip()
         self.offsets["\0key"] = self.at
+        self._prefix()
         char = self.text[self.at : self.at + 1]
         if char in _OPENING and char:
             return str(self._string("\0key"))
@@ -317,16 +349,27 @@ class _Scanner:
         self.at += is_half
         return is_half
 
-    def _array(self, pointer: str) -> list[Json]:
+    def _prefix(self) -> bool:
+        """Steps over Python's prefix of a string; returns whether there was one."""
+        prefix = _PREFIX.match(self.text, self.at)
+        if prefix is None:
+            return False
+        shown = re.match(r"..?['\"][^'\"]{0,20}['\"]?", self.text[self.at :])
+        text = shown[0] if shown else prefix[0]
+        self._fault(Kind.PYTHON_PREFIX, self.at, text, is_fixable=prefix[0] not in "fF")
+        self.at = prefix.end()
+        return True
+
+    def _array(self, pointer: str, close: str) -> list[Json]:
         result: list[Json] = []
         self.at += 1
-        while not self._closed("]"):
+        while not self._closed(close):
             before = self.at
             result.append(self._value(f"{pointer}/{len(result)}"))
             if self.at == before:
                 self._stray(before)
                 continue
-            self._separator("]")
+            self._separator(close)
         return result
 
     def _stray(self, before: int) -> None:
@@ -342,7 +385,7 @@ class _Scanner:
         if char == end:
             self.at += 1
             return True
-        if char == "" or char in "]}":  # the text ends, or only what is around us is closed
+        if char == "" or char in "]})":  # the text ends, or only what is around us is closed
             self._fault(Kind.MISSING_END, self.at, end, is_fixable=True)
             return True
         return False
@@ -361,7 +404,7 @@ class _Scanner:
                 self._skip()
             if self.text[self.at : self.at + 1] in {end, ""}:
                 self._fault(Kind.TRAILING_COMMA, comma, ",", is_fixable=True)
-        elif char not in {"", "]", "}"}:
+        elif char not in {"", "]", "}", ")"}:
             self._fault(Kind.MISSING_COMMA, self.at, self._near(), is_fixable=True)
 
     # -- strings --------------------------------------------------------------------------------
@@ -382,7 +425,7 @@ class _Scanner:
         if not is_closed:
             self._fault(Kind.BAD_STRING, start, raw[:20])
             self.unknown.add(pointer)
-        found = _TEMPLATE.search(raw)
+        found = _TEMPLATE.search(raw) or _FIELD.search(raw)
         if found and pointer != "\0key":
             self._fault(Kind.TEMPLATE, start + 1 + found.start(), found[0], pointer=pointer)
             self.unknown.add(pointer)

@@ -27,19 +27,26 @@ class TFConfig:
 
     cluster: ClusterSpec
     task: Task | None = None
+    trial: str = ""
+    """Which trial of a search for parameters this is, where a platform says so in `task`."""
+
     warnings: tuple[Finding, ...] = ()
     """What lint found that does not refuse the value."""
 
     @classmethod
-    def parse(cls, text: str) -> "TFConfig":
+    def parse(cls, text: str, *, strategy: str | None = None) -> "TFConfig":
         """Reads the text of a TF_CONFIG.
+
+        Args:
+            text: The value of the variable.
+            strategy: What will work with it, as in `lint_tf_config`: it refuses some more.
 
         Raises:
             SpecError: It has errors; `findings` holds them all, the message the first. The class is
                 SpecSyntaxError (a json.JSONDecodeError) or SpecTypeError (a TypeError) where
                 TensorFlow raises those, else a plain ValueError.
         """
-        linted = lint_tf_config(text)
+        linted = lint_tf_config(text, strategy=strategy)
         if linted.errors:
             raise _refusal(text, linted)
         value = linted.value
@@ -48,23 +55,28 @@ class TFConfig:
         return cls(
             cluster=ClusterSpec(value.get("cluster") or {}),
             task=Task(task["type"], int(task["index"])) if has_place else None,
+            trial=str(task.get("trial") or ""),
             warnings=linted.findings,
         )
 
     @classmethod
-    def from_environ(cls, environ: Mapping[str, str] | None = None) -> "TFConfig":
-        """Reads this process's TF_CONFIG; a missing variable is an empty one.
+    def from_environ(
+        cls, environ: Mapping[str, str] | None = None, *, strategy: str | None = None
+    ) -> "TFConfig":
+        """Reads this process's TF_CONFIG, for a strategy; a missing variable is an empty one.
 
         Raises:
             SpecError: As `parse`.
         """
-        return cls.parse((os.environ if environ is None else environ).get(VARIABLE, "{}"))
+        text = (os.environ if environ is None else environ).get(VARIABLE, "{}")
+        return cls.parse(text, strategy=strategy)
 
     def to_json(self) -> str:
         """Returns the text that `parse` reads, on one line."""
         value: dict[str, object] = {"cluster": self.cluster.as_dict()}
         if self.task is not None:
-            value["task"] = {"type": self.task.type, "index": self.task.index}
+            trial = {"trial": self.trial} if self.trial else {}
+            value["task"] = {"type": self.task.type, "index": self.task.index, **trial}
         return json.dumps(value)
 
     def as_env(self) -> str:

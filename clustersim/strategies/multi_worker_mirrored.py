@@ -150,7 +150,7 @@ def _place(resolver: ClusterResolver) -> Task | None:
         return None
     task_type, task_id = resolver.task_type, resolver.task_id
     if isinstance(resolver, TFConfigClusterResolver):
-        TFConfig.from_environ()  # refuses what the resolver hands on: an index of -1 or 0.9
+        TFConfig.from_environ(strategy="mwms")  # refuses what the resolver hands on: an index of -1
     if task_type is None or task_id is None:
         raise ValueError(
             f"When the cluster is given ({spec!r}), task_type and task_id must be, too; they are"
@@ -169,7 +169,7 @@ def _cluster_spec(resolver: ClusterResolver) -> ClusterSpec:
         return resolver.cluster_spec()
     except (ValueError, TypeError):
         if isinstance(resolver, TFConfigClusterResolver):
-            TFConfig.from_environ()  # the same fault, in clear words
+            TFConfig.from_environ(strategy="mwms")  # the same fault, in clear words
         raise
 
 

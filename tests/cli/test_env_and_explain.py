@@ -136,6 +136,12 @@ def test_each_role_is_told_what_it_is():
     assert "works alone" in call("explain").output
 
 
+def test_the_trial_of_a_search_is_said():
+    value = {"cluster": SEED, "task": {"type": "worker", "index": 1, "trial": "7"}}
+    assert "Trial 7 of a search" in call("explain", TF_CONFIG=json.dumps(value)).output
+    assert "rial" not in explained("worker", 1)
+
+
 def test_a_broken_value_is_refused_with_its_finding():
     done = call("explain", TF_CONFIG="{'cluster': {}}")
     assert done.exit_code == 2

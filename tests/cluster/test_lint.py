@@ -211,3 +211,146 @@ def test_an_evaluator_may_be_in_its_own_map_only():
     own = {**value(0), "task": {"type": "evaluator", "index": 0}}
     own["cluster"] = {**own["cluster"], "evaluator": ["e:5"]}
     assert rules_between(value(0), value(1), own) == []
+
+
+# -- one fault, one message ----------------------------------------------------------------------
+
+
+def told(text, **more):
+    """Returns what is said as an error or a warning."""
+    return [f for f in lint_tf_config(text, **more).findings if f.severity is not Severity.NOTE]
+
+
+PAIR = {"cluster": {"worker": ["a:1", "b:2"]}, "task": {"type": "worker", "index": 0}}
+SHORT = json.dumps(PAIR)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (repr(PAIR), "single quotes"),
+        (repr(PAIR).replace("'", "u'", 1).replace(" '", " u'"), "as Python 2 prints it"),
+        (repr(PAIR).replace("0}", "0L}"), "single quotes"),
+        (repr(PAIR).replace("['a:1', 'b:2']", "('a:1', 'b:2')"), "single quotes"),
+        (SHORT.replace('"', ""), "no quotes at all"),
+        (SHORT.replace('"', "").replace(" ", ""), "no quotes at all"),
+        (SHORT.replace('"worker", "index"', 'worker, "index"'), "without double quotes"),
+        (f"TF_CONFIG={SHORT}", "the assignment itself"),
+        (f"export TF_CONFIG='{SHORT}'", "the assignment itself"),
+        (SHORT.replace('"', '\\"'), "A backslash stands before every quote"),
+        (f"'{SHORT}'", "quotes that an env file or a shell kept"),
+        (json.dumps(SHORT), "encoded twice"),
+    ],
+)
+def test_a_slip_of_writing_is_one_error_that_fix_mends(text, says):
+    (finding,) = told(text)
+    assert says in finding.what
+    assert json.loads(fix_tf_config(text).text) == PAIR
+
+
+SLIPPED = [
+    pytest.param(slipped, id=f"{name} {GOOD[at]} at {at}")
+    for at in range(len(GOOD))
+    if GOOD[at] in '",[]{}:'
+    for name, slipped in (
+        ("without", GOOD[:at] + GOOD[at + 1 :]),
+        ("two", GOOD[: at + 1] + GOOD[at:]),
+    )
+]
+
+
+@pytest.mark.parametrize("text", SLIPPED)
+def test_a_single_slip_is_a_single_finding(text):
+    # A comma or colon within an address makes another address, which is right or wrong by itself.
+    assert len(told(text)) == 1 or text == GOOD
+
+
+def test_after_a_slip_what_stands_before_it_is_still_judged():
+    text = SHORT.replace('"a:1"', '"a:99999"')[:-1] + "]}"
+    assert [f.rule for f in told(text)] == ["TFC105", "TFC001"]
+
+
+@pytest.mark.parametrize(
+    ("word", "says", "fix"),
+    [
+        ("auto", "'auto' is not quoted, and task.type 'auto' is not a job name", "chief, worker"),
+        ("wroker", "'wroker' is not quoted", "Did you mean 'worker'?"),
+        ("worker", "'worker' stands without double quotes", "Quote it."),
+    ],
+)
+def test_a_bare_word_is_told_what_quotes_would_make_of_it(word, says, fix):
+    (finding,) = told(SHORT.replace('"worker", "index"', f'{word}, "index"'))
+    assert says in finding.what
+    assert fix in finding.fix
+
+
+@pytest.mark.parametrize(
+    "marker", ["$((i-1))", "${HOST:-${OTHER}}", "$(hostname -s)", "$1", "`hostname`", "%INDEX%"]
+)
+def test_a_marker_is_shown_whole(marker):
+    (finding,) = told(SHORT.replace(": 0", f": {marker}"))
+    assert repr(marker) in finding.what
+
+
+def test_a_marker_that_something_fills_in_is_a_note():
+    text = SHORT.replace(": 0", ": $INDEX")
+    linted = lint_tf_config(text, filled_in={text.index("$")})
+    assert [f.rule for f in linted.findings] == ["TFC134"]
+
+
+# -- who reads it -------------------------------------------------------------------------------
+
+
+def errors_of(value, strategy=None):
+    return [f.rule for f in lint_tf_config(json.dumps(value), strategy=strategy).errors]
+
+
+@pytest.mark.parametrize("job", ["master", "trainer"])
+def test_a_job_that_strategies_refuse_is_an_error_for_them(job):
+    seen = {"cluster": {job: ["a:1"], "worker": ["b:2"], "ps": ["c:3"]}}
+    seen["task"] = {"type": job, "index": 0}
+    assert errors_of(seen) == []
+    for strategy in ("mwms", "ps"):
+        assert errors_of(seen, strategy) == ["TFC113" if job == "master" else "TFC101"]
+
+
+def test_a_sparse_map_is_an_error_only_for_the_strategy_that_counts():
+    sparse = {"cluster": {"worker": {"1": "b:2"}, "ps": ["c:3"], "chief": ["d:4"]}}
+    sparse["task"] = {"type": "worker", "index": 1}
+    assert errors_of(sparse) == errors_of(sparse, "ps") == []
+    assert errors_of(sparse, "mwms") == ["TFC112"]
+
+
+@pytest.mark.parametrize("missing", ["worker", "ps"])
+def test_what_the_strategy_with_ps_cannot_do_without_is_an_error_for_it(missing):
+    jobs = {"chief": ["a:1"], "worker": ["b:2"], "ps": ["c:3"]}
+    del jobs[missing]
+    seen = {"cluster": jobs, "task": {"type": "chief", "index": 0}}
+    assert errors_of(seen) == []
+    assert len(errors_of(seen, "ps")) == 1
+
+
+def test_an_evaluator_in_the_map_is_waited_for_by_the_strategy_with_ps():
+    jobs = {"chief": ["a:1"], "worker": ["b:2"], "ps": ["c:3"], "evaluator": ["e:5"]}
+    text = json.dumps({"cluster": jobs, "task": {"type": "chief", "index": 0}})
+    (finding,) = (f for f in lint_tf_config(text, strategy="ps").findings if f.rule == "TFC123")
+    assert finding.severity is Severity.WARNING
+    assert "for ever" in finding.what
+
+
+@pytest.mark.parametrize("word", ["local", "cloud"])
+def test_tensorflow_1s_own_words_for_the_environment_are_no_fault(word):
+    assert told(json.dumps({**PAIR, "environment": word})) == []
+
+
+@pytest.mark.parametrize(("host", "rule"), [("127.0.0.1", "TFC131"), ("localhost1", "TFC132")])
+def test_a_host_that_means_something_else_is_named_with_its_place(host, rule):
+    seen = {**PAIR, "cluster": {"worker": ["a:1", f"{host}:2"]}}
+    (finding,) = told(json.dumps(seen))
+    assert (finding.rule, finding.pointer) == (rule, "/cluster/worker/1")
+    assert "cluster.worker[1]" in finding.what
+
+
+def test_an_index_in_quotes_is_told_what_it_breaks():
+    (finding,) = told(SHORT.replace(": 0", ': "0"'))
+    assert 'task["index"] == 0' in finding.what

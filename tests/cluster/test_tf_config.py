@@ -88,7 +88,6 @@ FAULTS = [
     (with_(["cluster", "ps"], ["127.0.0.1:12345"]), SpecError, "TFC104", "used twice"),
     (with_(["cluster", "ps_hosts"], ["a:1"]), SpecError, "TFC101", "Did you mean 'ps'"),
     (with_(["cluster", "chief"], ["a:1", "b:2"]), SpecError, "TFC109", "only one chief is allowed"),
-    (with_(["cluster", "ps"], {"1": "c:3"}), SpecError, "TFC112", "is sparse"),
     (with_(["cluster", "ps"], {"x": "c:3"}), SpecError, "TFC112", "'x' where an index"),
 ]  # fmt: skip
 
