@@ -1,4 +1,4 @@
-# One task of a clustersim cluster; which one, TF_CONFIG says. See README.md, "docker-compose".
+# One task of a clustersim cluster; which one, TF_CONFIG says. See docs/compose.md.
 # No "# syntax=" line and no RUN --mount: the classic builder and BuildKit both take this file.
 ARG BASE_IMAGE=python:3.12-slim
 

@@ -85,7 +85,7 @@ CODES: Mapping[str, ErrorCode] = _table(
     ("CSE208", 69, "No container engine answers, or it refuses.",
      "Do what its words say; `docker info` and `docker compose version` must work."),
     ("CSE209", 69, "The image of the tasks is not there, or lacks something.",
-     "Build it (README, docker-compose), or name another with --image."),
+     "Build it (docs/compose.md), or name another with --image."),
     # 3xx: start
     ("CSE301", 75, "Not all tasks were ready in time.",
      "Read the log of the task that is missing, or raise --start-timeout."),

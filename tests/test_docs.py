@@ -49,7 +49,7 @@ def masked(line):
 def blocks():
     """Returns (document, line, its files so far, text) of every console block."""
     found = []
-    for document in sorted(ROOT.glob("*.md")):
+    for document in sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]):
         text = document.read_text()
         files = {}
         for match in FENCE.finditer(text):
@@ -58,7 +58,9 @@ def blocks():
                 files[name] = body
             elif kind == "console":
                 line = text[: match.start()].count("\n") + 1
-                found.append(pytest.param(dict(files), body, id=f"{document.name}:{line}"))
+                found.append(
+                    pytest.param(dict(files), body, id=f"{document.relative_to(ROOT)}:{line}")
+                )
     return found
 
 

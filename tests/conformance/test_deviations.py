@@ -1,4 +1,4 @@
-"""Our own answers where they differ from TensorFlow's on purpose; README.md says why."""
+"""Our own answers where they differ from TensorFlow's on purpose; docs/deviations.md says why."""
 
 import numpy as np
 import pytest

@@ -2,7 +2,7 @@
 
 `programs/` is a byte-for-byte copy; nobody edits a program or an expected answer. The programs about
 parameter servers wait for parameter servers. `DEVIATIONS` are the programs whose answer differs on
-purpose: README.md says why, and `test_deviations.py` shows ours.
+purpose: docs/deviations.md says why, and `test_deviations.py` shows ours.
 """
 
 import argparse
