@@ -12,6 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, TypeGuard
 
+from clustersim.cluster.cluster_def import ClusterDef, JobDef
+
 CHIEF, WORKER, PS, EVALUATOR = "chief", "worker", "ps", "evaluator"
 JOBS = (CHIEF, WORKER, PS, EVALUATOR)
 """The jobs that strategies know, in the order in which we list tasks."""
@@ -89,17 +91,17 @@ class Address:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
-class JobDef(Protocol):
-    """One job of a ClusterDef: a name, and addresses by index."""
+class JobLike(Protocol):
+    """One job of a ClusterDef, ours or TensorFlow's: a name, and addresses by index."""
 
     name: str
     tasks: Mapping[int, str]
 
 
-class ClusterDef(Protocol):
-    """What TensorFlow's protobuf message of that name looks like."""
+class ClusterLike(Protocol):
+    """A ClusterDef, ours or TensorFlow's."""
 
-    job: Sequence[JobDef]
+    job: Sequence[JobLike]
 
 
 class ClusterSpec:
@@ -109,7 +111,7 @@ class ClusterSpec:
         ClusterSpec({"worker": ["localhost:2222", "localhost:2223"]})   addresses, dense
         ClusterSpec({"worker": {1: "localhost:2223"}})                  addresses, sparse
         ClusterSpec(other_spec)                                         a copy
-        ClusterSpec(cluster_def)                                        TensorFlow's ClusterDef
+        ClusterSpec(cluster_def)                                        a ClusterDef, or TensorFlow's
         ClusterSpec(chief=1, worker=2, ps=1)                            counts; ports come at launch
 
     Raises:
@@ -121,7 +123,7 @@ class ClusterSpec:
 
     def __init__(
         self,
-        cluster: "Mapping[str, object] | ClusterSpec | ClusterDef | None" = None,
+        cluster: "Mapping[str, object] | ClusterSpec | ClusterLike | None" = None,
         *,
         chief: int = 0,
         worker: int = 0,
@@ -184,6 +186,11 @@ class ClusterSpec:
             job: [tasks[i] for i in range(len(tasks))] if _is_dense(tasks) else dict(tasks)
             for job, tasks in self._jobs.items()
         }
+
+    def as_cluster_def(self) -> ClusterDef:
+        """Returns the map as a `ClusterDef`: the jobs by name, as in TensorFlow."""
+        jobs = (JobDef(name=name, tasks=self._jobs[name]) for name in sorted(self._jobs))
+        return ClusterDef(job=jobs)
 
     def __bool__(self) -> bool:
         return bool(self._jobs)
@@ -256,7 +263,7 @@ class ClusterSpec:
         return self._jobs[job_name]
 
 
-def _is_cluster_def(cluster: object) -> TypeGuard[ClusterDef]:
+def _is_cluster_def(cluster: object) -> TypeGuard[ClusterLike]:
     jobs = getattr(cluster, "job", None)
     return jobs is not None and all(hasattr(one, "name") and hasattr(one, "tasks") for one in jobs)
 
