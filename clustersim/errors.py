@@ -22,6 +22,7 @@
         ├── PermissionDeniedError       the system does not let this user read something
         ├── ResourceExhaustedError      no memory, or a limit reached
         ├── UnavailableError            a peer ended, died or cannot be reached
+        ├── UnimplementedError          a thing that TensorFlow does not do, either
         └── UnknownError                something outside failed: an address that cannot be bound
 
 Wrong arguments within one process are plain ValueError and TypeError, as in TensorFlow.
@@ -366,6 +367,10 @@ class ResourceExhaustedError(OpError):
 
 class UnavailableError(OpError):
     """A peer ended, died or cannot be reached."""
+
+
+class UnimplementedError(OpError):
+    """What TensorFlow does not do, either: a cast from text to numbers, for example."""
 
 
 class UnknownError(OpError):

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from clustersim import errors
 from clustersim.data import cardinality, flow
 from clustersim.data.arguments import whole
 from clustersim.data.cardinality import UNKNOWN
@@ -96,7 +97,7 @@ class Dataset(Transformations):
         if spec is None:
             spec = nest.map_structure(lambda kind: TensorSpec(None, kind), output_types)
             if output_shapes is not None:
-                shapes = _shapes_like(output_types, output_shapes)
+                shapes = nest.map_structure_up_to(output_types, TensorShape, output_shapes)
                 spec = nest.map_structure(
                     lambda one, shape: TensorSpec(shape, one.dtype), spec, shapes
                 )
@@ -107,15 +108,19 @@ class Dataset(Transformations):
         )
 
     @staticmethod
-    def range(*args: int, output_type: object = int64, name: str | None = None) -> "Dataset":
+    def range(*args: Any, output_type: object = int64, name: str | None = None) -> "Dataset":
         """Returns a dataset of whole numbers, as Python's `range`; int64.
 
         Raises:
             ValueError: There is no argument, or there are more than three.
+            InvalidArgumentError: The step is 0.
         """
         if not 1 <= len(args) <= 3:
             raise ValueError(f"Dataset.range takes 1 to 3 numbers, not {len(args)}.")
-        numbers = range(*(whole(arg, "an argument of range") for arg in args))
+        bounds = [whole(arg, "an argument of range") for arg in args]
+        if bounds[2:] == [0]:
+            raise errors.InvalidArgumentError("The step of a range must not be 0.")
+        numbers = range(*bounds)
         dtype = as_dtype(output_type)
         kind = dtype.as_numpy_dtype
         return _kind("_RangeDataset")(
@@ -128,7 +133,7 @@ class Dataset(Transformations):
     def list_files(
         file_pattern: Any,
         shuffle: bool | None = None,
-        seed: int | None = None,
+        seed: Any = None,
         name: str | None = None,
     ) -> "Dataset":
         """Returns a dataset of the paths (strings) that match a pattern, or one of several.
@@ -256,9 +261,3 @@ def _kind(name: str) -> type[Dataset]:
 
 def _as_numpy(leaf: Any) -> Any:
     return leaf.as_numpy_iterator() if isinstance(leaf, Dataset) else leaf.numpy()
-
-
-def _shapes_like(types: Any, shapes: Any) -> Any:
-    if not nest.is_nested(types):
-        return TensorShape(shapes)
-    return nest.map_structure(TensorShape, shapes)

@@ -92,6 +92,23 @@ def _tensor(leaf: Any) -> Any:
     return Tensor(leaf, MACHINE.host()) if isinstance(leaf, np.ndarray) else leaf
 
 
+def rows_of_spec(spec: Any) -> int | None:
+    """Returns how many rows each leaf of an element has, None if that is not known.
+
+    Raises:
+        ValueError: A leaf has no rows, or they have different numbers of them.
+    """
+    shapes = [getattr(leaf, "shape", TensorShape(())) for leaf in nest.flatten(spec)]
+    if any(shape.rank == 0 for shape in shapes):
+        raise ValueError(f"Cannot unbatch an input with scalar components: {spec!r}.")
+    sizes = {shape[0] for shape in shapes} - {None}
+    if len(sizes) > 1:
+        raise ValueError(
+            f"The parts of an element have different numbers of rows: {spec!r}. Give them the same."
+        )
+    return sizes.pop() if sizes else None
+
+
 def map_shapes(spec: Any, change: Callable[[TensorShape], TensorShape]) -> Any:
     """Returns a spec with another shape on each tensor leaf."""
     return nest.map_structure(
@@ -128,10 +145,7 @@ def common_spec(one: Any, other: Any) -> Any:
     """Returns the spec of a leaf that has either spec; their dtype is one."""
     if not isinstance(one, TensorSpec):
         return one
-    if one.shape.rank != other.shape.rank:
-        return TensorSpec(None, one.dtype)
-    dims = [a if a == b else None for a, b in zip(one.shape, other.shape, strict=True)]
-    return TensorSpec(dims, one.dtype)
+    return TensorSpec(one.shape.most_specific_compatible_shape(other.shape), one.dtype)
 
 
 def column(array: HostArray, index: int) -> HostArray:

@@ -49,8 +49,22 @@ def stacked(group: list[Row]) -> Row:
 
 
 def unbatched(rows: Iterator[Row]) -> Iterator[Row]:
-    """Yields the rows of each batch."""
-    return chain.from_iterable(map(slices, rows))
+    """Yields the rows of each batch.
+
+    Raises:
+        InvalidArgumentError: A part of a batch has no rows, or more or fewer than the others.
+    """
+    return chain.from_iterable(map(_checked_slices, rows))
+
+
+def _checked_slices(row: Row) -> Iterator[Row]:
+    lengths = {array.shape[:1] for array in row}
+    if len(lengths) != 1 or () in lengths:
+        raise errors.InvalidArgumentError(
+            f"Input element must have the same number of rows in each part, but the shapes are"
+            f" {[array.shape for array in row]}."
+        )
+    return slices(row)
 
 
 def repeated(rows: Rows, num_times: int | None) -> Iterator[Row]:

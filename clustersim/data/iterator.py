@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from clustersim import errors
-from clustersim.data.elements import Row, element
+from clustersim.data.elements import Row, element, normalized, spec_of
+from clustersim.values import nest
 from clustersim.values.array_ops import constant
 from clustersim.values.tensor import Tensor
 
@@ -15,12 +16,47 @@ _NOTHING = object()
 
 
 class Optional:
-    """An element, or none."""
+    """An element, or none.
 
-    __slots__ = ("_value",)
+    Args:
+        element_spec: The spec of the element.
+        value: The element; none without it.
+    """
 
-    def __init__(self, value: Any = _NOTHING) -> None:
+    __slots__ = ("_element_spec", "_value")
+
+    def __init__(self, element_spec: Any, value: Any = _NOTHING) -> None:
+        self._element_spec = element_spec
         self._value = value
+
+    @staticmethod
+    def from_value(value: Any) -> "Optional":
+        """Returns an optional that has a value: a tensor, or a nest of what becomes one.
+
+        Raises:
+            InvalidArgumentError: It holds no tensor.
+            TypeError: A part of it is a list that no tensor can hold.
+        """
+        if value is None or not nest.flatten(value):
+            raise errors.InvalidArgumentError(
+                "An optional needs a tensor as its value. For none, use Optional.empty(spec)."
+            )
+        try:
+            parts = normalized(value)
+        except ValueError as error:
+            raise TypeError(f"Could not build a `TypeSpec` for {value!r}: {error}") from error
+        spec = spec_of(parts)
+        return Optional(spec, element(spec, tuple(nest.flatten(parts))))
+
+    @staticmethod
+    def empty(element_spec: Any) -> "Optional":
+        """Returns an optional without a value."""
+        return Optional(element_spec)
+
+    @property
+    def element_spec(self) -> Any:
+        """The spec of the element that there is, or could be."""
+        return self._element_spec
 
     def has_value(self, name: str | None = None) -> Tensor:  # noqa: ARG002  # TensorFlow's signature
         """Returns whether there is an element, as a tensor."""
@@ -35,8 +71,17 @@ class Optional:
         return self._value
 
 
+# What type(x).__name__ says in TensorFlow.
+Optional.__name__ = "_OptionalImpl"
+
+
 class OwnedIterator(Iterator[Any]):
-    """The three ways to ask for the next element, upon `__next__`."""
+    """The three ways to ask for the next element, upon `__next__` and `element_spec`."""
+
+    @property
+    def element_spec(self) -> Any:
+        """The spec of the elements."""
+        raise NotImplementedError
 
     def __iter__(self) -> "OwnedIterator":
         return self
@@ -55,9 +100,9 @@ class OwnedIterator(Iterator[Any]):
     def get_next_as_optional(self) -> Optional:
         """Returns the next element or an empty optional."""
         try:
-            return Optional(next(self))
+            return Optional(self.element_spec, next(self))
         except StopIteration:
-            return Optional()
+            return Optional(self.element_spec)
 
 
 class DatasetIterator(OwnedIterator):

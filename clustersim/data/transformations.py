@@ -20,7 +20,14 @@ from clustersim.cores import usable_cores
 from clustersim.data import arguments, cardinality, flow
 from clustersim.data.arguments import AUTOTUNE, AUTOTUNED_PREFETCH, parallel_calls, positive, whole
 from clustersim.data.composed import Composed, Function, merged_options, same, together
-from clustersim.data.elements import DatasetSpec, Row, joined_spec, map_shapes, row_of
+from clustersim.data.elements import (
+    DatasetSpec,
+    Row,
+    joined_spec,
+    map_shapes,
+    row_of,
+    rows_of_spec,
+)
 from clustersim.data.flow import Rows
 from clustersim.data.functions import check_predicate, probed
 from clustersim.data.options import Options
@@ -154,9 +161,12 @@ class Transformations(Composed):
         )
 
     def unbatch(self, name: str | None = None) -> Self:
-        """Returns the rows of each element."""
-        sizes = {leaf.shape[0] for leaf in nest.flatten(self._element_spec) if leaf.shape.rank}
-        size = next(iter(sizes)) if len(sizes) == 1 else None
+        """Returns the rows of each element.
+
+        Raises:
+            ValueError: A part of the elements has no rows, or they have different numbers of them.
+        """
+        size = rows_of_spec(self._element_spec)
         return self._derived(
             "_UnbatchDataset",
             lambda rows: flow.unbatched(rows()),
@@ -176,7 +186,7 @@ class Transformations(Composed):
     def shuffle(
         self,
         buffer_size: Any,
-        seed: int | None = None,
+        seed: Any = None,
         reshuffle_each_iteration: bool | None = True,
         name: str | None = None,
     ) -> Self:
@@ -189,7 +199,10 @@ class Transformations(Composed):
             InvalidArgumentError: `buffer_size` is not positive.
         """
         size = positive(buffer_size, "buffer_size")
-        generators = flow.ShuffleSeeds(seed, is_new_each_time=reshuffle_each_iteration is not False)
+        entropy = None if seed is None else whole(seed, "seed")
+        generators = flow.ShuffleSeeds(
+            entropy, is_new_each_time=reshuffle_each_iteration is not False
+        )
 
         def shuffled(rows: Rows) -> Iterator[Row]:
             return flow.shuffled(rows(), size, generators.next())
@@ -252,11 +265,12 @@ class Transformations(Composed):
         )
         return made
 
-    def enumerate(self, start: int = 0, name: str | None = None) -> Self:
+    def enumerate(self, start: Any = 0, name: str | None = None) -> Self:
         """Returns pairs of a number (int64, from `start`) and the element."""
+        first = whole(start, "start")
 
         def numbered(rows: Rows) -> Iterator[Row]:
-            for number, row in enumerate(rows(), int(start)):
+            for number, row in enumerate(rows(), first):
                 yield (np.asarray(number, np.int64), *row)
 
         spec = (TensorSpec((), int64), self._element_spec)
@@ -266,14 +280,21 @@ class Transformations(Composed):
 
     def window(
         self,
-        size: int,
-        shift: int | None = None,
-        stride: int = 1,
+        size: Any,
+        shift: Any = None,
+        stride: Any = 1,
         drop_remainder: bool = False,
         name: str | None = None,
     ) -> Self:
-        """Returns elements that are datasets of `size` of this one's, one per leaf."""
+        """Returns elements that are datasets of `size` of this one's, one per leaf.
+
+        Raises:
+            InvalidArgumentError: `size`, `shift` or `stride` is not positive.
+        """
         leaves = nest.flatten(self._element_spec)
+        num, step = positive(size, "size"), positive(stride, "stride")
+        distance = num if shift is None else positive(shift, "shift")
+        is_exact = bool(drop_remainder)
 
         def as_datasets(group: list[Row]) -> Row:
             columns = zip(*group, strict=True)
@@ -286,14 +307,14 @@ class Transformations(Composed):
             "_WindowDataset",
             lambda rows: map(
                 as_datasets,
-                flow.windows(rows(), size, shift or size, stride, drop_remainder=drop_remainder),
+                flow.windows(rows(), num, distance, step, drop_remainder=is_exact),
             ),
             spec=nest.map_structure(DatasetSpec, self._element_spec),
             num_elements=cardinality.windowed(
                 self.num_elements,
-                (size - 1) * stride + 1,
-                shift or size,
-                drop_remainder=drop_remainder,
+                (num - 1) * step + 1,
+                distance,
+                drop_remainder=is_exact,
             ),
         )
 

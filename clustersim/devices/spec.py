@@ -32,6 +32,11 @@ class DeviceSpec:
     device_index: int | None = None
 
     def __post_init__(self) -> None:
+        for field in ("replica", "task", "device_index"):
+            value = getattr(self, field)
+            if value is not None and type(value) is not int:
+                # A frozen value is completed once, while it is made; ValueError if it is no number.
+                object.__setattr__(self, field, int(value))
         # The constructor and the `device:` form change the case of these two alone.
         if self.device_type in {"cpu", "gpu"}:
             object.__setattr__(self, "device_type", self.device_type.upper())

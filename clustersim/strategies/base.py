@@ -35,8 +35,8 @@ from clustersim.strategies.scope import StrategyScope, require_cross_replica
 from clustersim.values import scope
 from clustersim.values.array_ops import cast, constant
 from clustersim.values.dtypes import int64
-from clustersim.values.math_ops import reduce_sum
 from clustersim.values.recipe import VariableRecipe
+from clustersim.values.reduce_ops import reduce_sum
 from clustersim.values.tensor import Tensor, convert
 from clustersim.values.variable import Variable
 
@@ -219,8 +219,15 @@ class StrategyExtended(ABC):
         ]
 
     def broadcast_to(self, tensor: Any, destinations: Any) -> Any:
-        """Returns `tensor` on a device or on the devices of a variable."""
-        del destinations
+        """Returns `tensor` on a device or on the devices of a variable.
+
+        Raises:
+            AssertionError: `destinations` is a list, or nothing.
+        """
+        if destinations is None or isinstance(destinations, list | tuple):
+            raise AssertionError(
+                f"destinations must be a device or a variable, not {destinations!r}."
+            )
         return tensor
 
     # -- variables ------------------------------------------------------------------------------

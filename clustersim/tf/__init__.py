@@ -9,6 +9,7 @@ from clustersim.tf import (
     data,
     debugging,
     distribute,
+    dtypes,
     errors,
     experimental,
     math,
@@ -18,38 +19,38 @@ from clustersim.tf import (
     tpu,
     train,
 )
-from clustersim.values.array_ops import (
-    boolean_mask,
-    broadcast_to,
-    cast,
+from clustersim.values.arrange_ops import (
     concat,
-    constant,
-    convert_to_tensor,
     expand_dims,
-    fill,
-    gather,
-    identity,
-    one_hot,
-    ones,
-    ones_like,
-    rank,
-    reshape,
-    shape,
-    size,
     split,
     squeeze,
     stack,
     tile,
     transpose,
     unstack,
-    where,
+)
+from clustersim.values.array_ops import (
+    broadcast_to,
+    cast,
+    constant,
+    convert_to_tensor,
+    fill,
+    identity,
+    ones,
+    ones_like,
+    rank,
+    reshape,
+    shape,
+    size,
     zeros,
     zeros_like,
 )
 from clustersim.values.array_ops import range_ as range  # noqa: A004  # TensorFlow's name
+from clustersim.values.check_ops import assert_equal
 from clustersim.values.dtypes import (
     DType,
     as_dtype,
+    bfloat16,
     complex64,
     complex128,
     float16,
@@ -59,11 +60,18 @@ from clustersim.values.dtypes import (
     int16,
     int32,
     int64,
+    qint8,
+    qint16,
+    qint32,
+    quint8,
+    quint16,
+    resource,
     string,
     uint8,
     uint16,
     uint32,
     uint64,
+    variant,
 )
 from clustersim.values.dtypes import bool_ as bool  # noqa: A004  # TensorFlow's name
 from clustersim.values.function import function
@@ -71,8 +79,6 @@ from clustersim.values.math_ops import abs_ as abs  # noqa: A004  # TensorFlow's
 from clustersim.values.math_ops import (
     add,
     add_n,
-    argmax,
-    assert_equal,
     control_dependencies,
     divide,
     equal,
@@ -91,13 +97,6 @@ from clustersim.values.math_ops import (
     multiply,
     negative,
     not_equal,
-    reduce_all,
-    reduce_any,
-    reduce_max,
-    reduce_mean,
-    reduce_min,
-    reduce_prod,
-    reduce_sum,
     sigmoid,
     sqrt,
     square,
@@ -106,9 +105,24 @@ from clustersim.values.math_ops import (
 )
 from clustersim.values.math_ops import pow_ as pow  # noqa: A004  # TensorFlow's name
 from clustersim.values.recipe import VariableAggregation, VariableSynchronization
+from clustersim.values.reduce_ops import (
+    argmax,
+    reduce_all,
+    reduce_any,
+    reduce_max,
+    reduce_mean,
+    reduce_min,
+    reduce_prod,
+    reduce_sum,
+)
+from clustersim.values.select_ops import boolean_mask, gather, one_hot, where
 from clustersim.values.shapes import TensorShape, TensorSpec
 from clustersim.values.tensor import Tensor, is_tensor
 from clustersim.values.variable import Variable
+
+half = float16
+double = float64
+newaxis = None
 
 __all__ = [
     "DType",
@@ -126,6 +140,7 @@ __all__ = [
     "argmax",
     "as_dtype",
     "assert_equal",
+    "bfloat16",
     "bool",
     "boolean_mask",
     "broadcast_to",
@@ -142,6 +157,8 @@ __all__ = [
     "device",
     "distribute",
     "divide",
+    "double",
+    "dtypes",
     "equal",
     "errors",
     "exp",
@@ -155,6 +172,7 @@ __all__ = [
     "gather",
     "greater",
     "greater_equal",
+    "half",
     "identity",
     "int8",
     "int16",
@@ -174,12 +192,18 @@ __all__ = [
     "multiply",
     "negative",
     "nest",
+    "newaxis",
     "nn",
     "not_equal",
     "one_hot",
     "ones",
     "ones_like",
     "pow",
+    "qint8",
+    "qint16",
+    "qint32",
+    "quint8",
+    "quint16",
     "random",
     "range",
     "rank",
@@ -191,6 +215,7 @@ __all__ = [
     "reduce_prod",
     "reduce_sum",
     "reshape",
+    "resource",
     "shape",
     "sigmoid",
     "size",
@@ -211,6 +236,7 @@ __all__ = [
     "uint32",
     "uint64",
     "unstack",
+    "variant",
     "where",
     "zeros",
     "zeros_like",

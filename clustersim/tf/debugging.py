@@ -1,5 +1,5 @@
 """`tf.debugging`: TensorFlow's names, no logic."""
 
-from clustersim.values.math_ops import assert_equal
+from clustersim.values.check_ops import assert_equal
 
 __all__ = ["assert_equal"]

@@ -13,6 +13,7 @@ from clustersim.errors import (
     PermissionDeniedError,
     ResourceExhaustedError,
     UnavailableError,
+    UnimplementedError,
     UnknownError,
 )
 
@@ -29,5 +30,6 @@ __all__ = [
     "PermissionDeniedError",
     "ResourceExhaustedError",
     "UnavailableError",
+    "UnimplementedError",
     "UnknownError",
 ]

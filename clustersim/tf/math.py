@@ -3,7 +3,6 @@
 from clustersim.values.math_ops import abs_ as abs  # noqa: A004  # TensorFlow's name
 from clustersim.values.math_ops import (
     add,
-    argmax,
     divide,
     equal,
     exp,
@@ -12,7 +11,6 @@ from clustersim.values.math_ops import (
     greater,
     less,
     log,
-    log_softmax,
     logical_and,
     logical_not,
     logical_or,
@@ -21,6 +19,16 @@ from clustersim.values.math_ops import (
     multiply,
     negative,
     not_equal,
+    sigmoid,
+    sqrt,
+    square,
+    subtract,
+    tanh,
+)
+from clustersim.values.math_ops import pow_ as pow  # noqa: A004  # TensorFlow's name
+from clustersim.values.nn_ops import log_softmax, softmax
+from clustersim.values.reduce_ops import (
+    argmax,
     reduce_all,
     reduce_any,
     reduce_max,
@@ -28,14 +36,7 @@ from clustersim.values.math_ops import (
     reduce_min,
     reduce_prod,
     reduce_sum,
-    sigmoid,
-    softmax,
-    sqrt,
-    square,
-    subtract,
-    tanh,
 )
-from clustersim.values.math_ops import pow_ as pow  # noqa: A004  # TensorFlow's name
 
 __all__ = [
     "abs",

@@ -1,12 +1,13 @@
-"""Functions that make tensors, convert them, and change their shape, with TensorFlow's names.
+"""Functions that make tensors, convert them, and say or set their shape, with TensorFlow's names.
 
 Each takes anything `convert` takes, computes on the current device and returns a new tensor. `name`
-is accepted where TensorFlow has it, and ignored. Arithmetic is in `math_ops`.
+is accepted where TensorFlow has it, and ignored. What moves elements is in `arrange_ops`, what picks
+some of them in `select_ops`, arithmetic in `math_ops`.
 
 Source: tensorflow/python/ops/array_ops.py and framework/constant_op.py, 2.21.
 """
 
-# ruff: noqa: A002, ARG001, FBT001, FBT002  # TensorFlow's signatures: `name`, `input`, booleans
+# ruff: noqa: A002, ARG001  # TensorFlow's signatures: `name`, `input`, booleans
 
 import math
 from collections.abc import Sequence
@@ -14,19 +15,19 @@ from collections.abc import Sequence
 import numpy as np
 
 from clustersim import errors
-from clustersim.devices.array import NativeArray
 from clustersim.values import dtypes
+from clustersim.values.arguments import host_numbers, whole, wholes
 from clustersim.values.dtypes import DType, as_dtype
 from clustersim.values.shapes import ShapeLike, TensorShape
 from clustersim.values.tensor import (
     Tensor,
+    TensorLike,
     apply,
     astype,
     convert,
     is_tensor,
     make,
     namespace,
-    same_dtype,
 )
 
 Axis = int | Sequence[int] | Tensor | None
@@ -49,7 +50,7 @@ def constant(
     made = cast(value, want) if is_tensor(value) and want is not None else convert(value, want)
     if shape is None:
         return made
-    dims = [int(dim or 0) for dim in TensorShape(shape)]
+    dims = TensorShape(shape).known_dims()
     if made.shape.num_elements() == 1:
         return broadcast_to(reshape(made, []), dims)
     if made.shape.num_elements() != math.prod(dims):
@@ -76,18 +77,33 @@ def convert_to_tensor(
 
 
 def zeros(shape: object, dtype: object = dtypes.float32, name: str | None = None) -> Tensor:
-    """Returns a tensor of zeros."""
-    return make(np.zeros(sizes_of(shape), as_dtype(dtype).as_numpy_dtype))
+    """Returns a tensor of zeros, or of empty texts. Raises as `sizes_of`."""
+    want = as_dtype(dtype)
+    if want is dtypes.string:
+        return make(np.full(sizes_of(shape), b"", dtype=object))
+    return make(np.zeros(sizes_of(shape), want.as_numpy_dtype))
 
 
 def ones(shape: object, dtype: object = dtypes.float32, name: str | None = None) -> Tensor:
-    """Returns a tensor of ones."""
-    return make(np.ones(sizes_of(shape), as_dtype(dtype).as_numpy_dtype))
+    """Returns a tensor of ones. Raises as `sizes_of`; TypeError for text, which has none."""
+    want = as_dtype(dtype)
+    if want is dtypes.string:
+        raise TypeError("There is no text that is one. Use tf.fill with a text.")
+    return make(np.ones(sizes_of(shape), want.as_numpy_dtype))
 
 
 def fill(dims: object, value: object, name: str | None = None) -> Tensor:
-    """Returns a tensor of one value."""
-    return broadcast_to(convert(value), dims)
+    """Returns a tensor of one value.
+
+    Raises:
+        InvalidArgumentError: The value is no scalar, or `dims` no shape.
+    """
+    tensor = convert(value)
+    if tensor.ndim:
+        raise errors.InvalidArgumentError(
+            f"tf.fill takes one value, not one of shape {tensor.shape}. Use tf.broadcast_to."
+        )
+    return _spread(tensor, sizes_of(dims))
 
 
 def zeros_like(input: object, dtype: object = None, name: str | None = None) -> Tensor:
@@ -109,45 +125,42 @@ def range_(
     dtype: object = None,
     name: str = "range",
 ) -> Tensor:
-    """Returns `start`, `start + delta`, ... up to but without `limit`; `range_(n)` starts at 0."""
+    """Returns `start`, `start + delta`, ... up to but without `limit`; `range_(n)` starts at 0.
+
+    Raises:
+        InvalidArgumentError: `delta` is 0, or leads away from `limit`.
+    """
     if limit is None:
         start, limit = 0, start
     parts = [convert(part) for part in (start, limit, delta)]
     want = (
         max((part.dtype for part in parts), key=_range_rank) if dtype is None else as_dtype(dtype)
     )
-    bounds = [part.numpy() for part in parts]
-    if bounds[2] == 0:
-        raise errors.InvalidArgumentError("A range needs a delta that is not 0.")
-    return make(np.arange(*bounds).astype(want.as_numpy_dtype))
-
-
-def one_hot(
-    indices: object,
-    depth: object,
-    on_value: object = None,
-    off_value: object = None,
-    axis: int = -1,
-    dtype: object = None,
-    name: str | None = None,
-) -> Tensor:
-    """Returns `on_value` where the new axis equals the index, else `off_value` (1 and 0)."""
-    want = dtypes.float32 if dtype is None else as_dtype(dtype)
-    index = expand_dims(indices, axis)
-    along = [1] * index.ndim
-    along[axis] = int(convert(depth))
-    columns = reshape(cast(range_(depth), index.dtype), along)
-    on = cast(1 if on_value is None else on_value, want)
-    off = cast(0 if off_value is None else off_value, want)
-    return where(index == columns, on, off)
+    first, end, step = (part.host().reshape(-1)[0] for part in parts)
+    if step == 0 or (first > end if step > 0 else first < end):
+        raise errors.InvalidArgumentError(
+            f"A range from {first} to {end} with delta {step} has no end: give a delta that is not 0"
+            " and leads from the one to the other."
+        )
+    return make(np.arange(first, end, step).astype(want.as_numpy_dtype))
 
 
 def cast(x: object, dtype: object, name: str | None = None) -> Tensor:
-    """Returns `x` with another dtype; floats are cut off towards zero."""
+    """Returns `x` with another dtype; floats are cut off towards zero.
+
+    Raises:
+        UnimplementedError: One of both is text: see tf.strings.
+        TypeError: There is no such dtype, or no tensor can have it.
+    """
     want = as_dtype(dtype)
     tensor = convert(x)
     if tensor.dtype is want:
         return tensor
+    if dtypes.string in {tensor.dtype, want}:
+        raise errors.UnimplementedError(
+            f"Cast {tensor.dtype.name} to {want.name} is not supported. Use tf.strings.to_number or"
+            " tf.strings.as_string."
+        )
     return astype(tensor, want)
 
 
@@ -157,130 +170,27 @@ def identity(input: object, name: str | None = None) -> Tensor:
 
 
 def reshape(tensor: object, shape: object, name: str | None = None) -> Tensor:
-    """Returns the same elements in another shape; one dimension may be -1."""
-    xp, dims = namespace(), dims_of(shape)
-    return apply(lambda array: xp.reshape(array, dims), convert(tensor))
+    """Returns the same elements in another shape; one dimension may be -1.
+
+    Raises:
+        InvalidArgumentError: There are more or fewer elements, or `shape` is no list of sizes.
+    """
+    xp, value, asked = namespace(), convert(tensor), _shape_vector(shape)
+    dims = _with_open_dimension(asked, value)
+    return apply(lambda array: xp.reshape(array, dims), value)
 
 
 def broadcast_to(input: object, shape: object, name: str | None = None) -> Tensor:
-    """Returns `input` repeated to a larger shape."""
-    xp, dims = namespace(), dims_of(shape)
-    return apply(lambda array: xp.broadcast_to(array, dims), convert(input))
-
-
-def transpose(
-    a: object, perm: object = None, conjugate: bool = False, name: str | None = None
-) -> Tensor:
-    """Returns `a` with its axes in the order `perm`; reversed if that is not given."""
-    xp, tensor = namespace(), convert(a)
-    axes = tuple(reversed(range(tensor.ndim))) if perm is None else dims_of(perm)
-    return apply(lambda array: xp.permute_dims(array, axes), tensor)
-
-
-def expand_dims(input: object, axis: object, name: str | None = None) -> Tensor:
-    """Returns `input` with a new axis of length 1."""
-    xp, position = namespace(), int(convert(axis))
-    return apply(lambda array: xp.expand_dims(array, axis=position), convert(input))
-
-
-def squeeze(input: object, axis: Axis = None, name: str | None = None) -> Tensor:
-    """Returns `input` without axes of length 1: those named, else all."""
-    xp, tensor = namespace(), convert(input)
-    axes = axes_of(axis)
-    if axes is None:
-        axes = tuple(position for position, size in enumerate(tensor.dims) if size == 1)
-    return apply(lambda array: xp.squeeze(array, axis=axes), tensor)
-
-
-def concat(values: Sequence[object], axis: object, name: str = "concat") -> Tensor:
-    """Returns the tensors joined along an axis."""
-    parts = _of_one_dtype(values)
-    xp, position = namespace(), int(convert(axis))
-    return apply(lambda *arrays: xp.concat(arrays, axis=position), *parts)
-
-
-def stack(values: Sequence[object], axis: int = 0, name: str = "stack") -> Tensor:
-    """Returns the tensors joined along a new axis."""
-    xp = namespace()
-    return apply(lambda *arrays: xp.stack(arrays, axis=axis), *_of_one_dtype(values))
-
-
-def unstack(
-    value: object, num: int | None = None, axis: int = 0, name: str = "unstack"
-) -> list[Tensor]:
-    """Returns the parts along an axis, without that axis."""
-    tensor = convert(value)
-    before = [slice(None)] * range(tensor.ndim)[axis]
-    return [tensor[(*before, i)] for i in range(tensor.dims[axis])]
-
-
-def gather(params: object, indices: object, axis: int = 0, name: str | None = None) -> Tensor:
-    """Returns the slices of `params` at `indices` along an axis.
+    """Returns `input` repeated to a larger shape.
 
     Raises:
-        InvalidArgumentError: An index does not exist.
+        InvalidArgumentError: It cannot be repeated so, or `shape` is no list of sizes.
     """
-    xp, tensor, index = namespace(), convert(params), convert(indices)
-    length = tensor.dims[axis]
-    where_to = index.host()
-    if where_to.size and not (where_to.min() >= 0 and where_to.max() < length):
+    if not isinstance(shape, TensorShape) and host_numbers(shape, "shape").ndim != 1:
         raise errors.InvalidArgumentError(
-            f"Indices {where_to.tolist()} are not all in [0, {length}), the size of axis {axis}."
+            f"shape must be a list of numbers, one for each axis, not {shape!r}."
         )
-    position = range(tensor.ndim)[axis]
-    dims = (*tensor.dims[:position], *index.dims, *tensor.dims[position + 1 :])
-
-    def taken(array: NativeArray, at: NativeArray) -> NativeArray:
-        return xp.reshape(xp.take(array, xp.reshape(at, (-1,)), axis=position), dims)
-
-    return apply(taken, tensor, index)
-
-
-def boolean_mask(
-    tensor: object, mask: object, axis: int | None = None, name: str = "boolean_mask"
-) -> Tensor:
-    """Returns the elements, or the slices along `axis`, where the mask is true."""
-    before = () if not axis else (slice(None),) * axis
-    value, where_to = convert(tensor), convert(mask, dtypes.bool_)
-    if not before:
-        return value[where_to]
-    return gather(value, np.flatnonzero(where_to.host()), axis=len(before))
-
-
-def split(
-    value: object,
-    num_or_size_splits: int | Sequence[int],
-    axis: int = 0,
-    num: int | None = None,
-    name: str = "split",
-) -> list[Tensor]:
-    """Returns a tensor cut along an axis: into so many equal parts, or into parts of given sizes.
-
-    Raises:
-        InvalidArgumentError: The axis cannot be cut so.
-    """
-    tensor, given = convert(value), num_or_size_splits
-    length = tensor.dims[axis]
-    sizes = [length // given] * given if isinstance(given, int) else [int(size) for size in given]
-    if sum(sizes) != length:
-        raise errors.InvalidArgumentError(
-            f"Axis {axis} of shape {tensor.shape} cannot be cut into {given!r}. The parts must add up"
-            f" to {length}."
-        )
-    before = (slice(None),) * range(tensor.ndim)[axis]
-    starts = [sum(sizes[:i]) for i in range(len(sizes))]
-    return [
-        tensor[(*before, slice(start, start + size))]
-        for start, size in zip(starts, sizes, strict=True)
-    ]
-
-
-def tile(input: object, multiples: Sequence[int], name: str | None = None) -> Tensor:
-    """Returns a tensor repeated so many times along each axis."""
-    tensor = convert(input)
-    for axis, times in enumerate(multiples):
-        tensor = concat([tensor] * times, axis)
-    return tensor
+    return _spread(convert(input), sizes_of(shape))
 
 
 def shape(input: object, out_type: object = None, name: str | None = None) -> Tensor:
@@ -299,50 +209,68 @@ def rank(input: object, name: str | None = None) -> Tensor:
     return constant(convert(input).ndim)
 
 
-def where(condition: object, x: object = None, y: object = None, name: str | None = None) -> Tensor:
-    """Returns `x` where the condition holds, else `y`; without both, where it holds: `[n, rank] int64`."""
-    if x is None and y is None:
-        return make(np.argwhere(convert(condition).host()))
-    first, second = same_dtype(x, y)
-    return apply(namespace().where, convert(condition, dtypes.bool_), first, second)
-
-
 def dims_of(shape: object) -> tuple[int, ...]:
-    """Returns a shape given as numbers, a TensorShape or a tensor."""
-    if isinstance(shape, TensorShape):
-        return tuple(int(dim or 0) for dim in shape)
-    host = convert(shape).host()
-    if host.dtype.kind not in "iu" and host.size:
-        raise TypeError(f"A shape holds whole numbers, not {shape!r}.")
-    return tuple(int(dim) for dim in host.reshape(-1))
+    """Returns a shape given as numbers, a TensorShape or a tensor.
+
+    Raises:
+        TypeError: It is written with what are no whole numbers.
+        InvalidArgumentError: It is a tensor or an array of other numbers.
+        ValueError: A dimension is not known.
+    """
+    try:
+        return wholes(shape, "shape")
+    except errors.InvalidArgumentError as error:
+        if isinstance(shape, TensorLike):
+            raise
+        raise TypeError(str(error)) from error
 
 
 def sizes_of(shape: object) -> tuple[int, ...]:
     """Returns a shape of which no dimension is left open; InvalidArgumentError for a negative one."""
     dims = dims_of(shape)
+    if not isinstance(shape, TensorShape) and host_numbers(shape, "shape").ndim > 1:
+        raise errors.InvalidArgumentError(f"A shape is a list of numbers, not {shape!r}.")
     if any(dim < 0 for dim in dims):
         raise errors.InvalidArgumentError(f"Dimensions must be 0 or more, but the shape is {dims}.")
     return dims
 
 
 def axes_of(axis: Axis) -> tuple[int, ...] | int | None:
-    """Returns an axis argument as NumPy takes it; TypeError for what is no whole number."""
-    if axis is None or isinstance(axis, int):
+    """Returns an axis argument as the array library takes it.
+
+    Raises:
+        InvalidArgumentError: It is no whole number, nor a list of them.
+    """
+    if axis is None or type(axis) is int:
         return axis
-    host = convert(axis).host()
-    if host.size and host.dtype.kind not in "iu":
-        raise TypeError(f"axis must be a whole number or several, not {axis!r}.")
-    return int(host) if host.ndim == 0 else tuple(int(one) for one in host)
+    if isinstance(axis, list | tuple) or host_numbers(axis, "axis").ndim:
+        return wholes(axis, "axis")
+    return whole(axis, "axis")
 
 
-def _of_one_dtype(values: Sequence[object]) -> list[Tensor]:
-    tensors = [convert(value) for value in values]
-    if len({tensor.dtype for tensor in tensors}) > 1:
+def _spread(tensor: Tensor, dims: tuple[int, ...]) -> Tensor:
+    xp = namespace()
+    return apply(lambda array: xp.broadcast_to(array, dims), tensor)
+
+
+def _shape_vector(shape: object) -> tuple[int, ...]:
+    if not isinstance(shape, TensorShape) and host_numbers(shape, "shape").ndim > 1:
+        raise errors.InvalidArgumentError(f"shape must be a list of numbers, not {shape!r}.")
+    return wholes(shape, "shape")
+
+
+def _with_open_dimension(dims: tuple[int, ...], tensor: Tensor) -> tuple[int, ...]:
+    """Returns a shape with the number that a -1 in it stands for."""
+    if min(dims, default=0) >= 0:
+        return dims
+    known = math.prod(dim for dim in dims if dim != -1)
+    count = math.prod(tensor.dims)
+    if dims.count(-1) > 1 or min(dims) < -1 or (known and count % known) or (count and not known):
         raise errors.InvalidArgumentError(
-            f"Tensors of types {[tensor.dtype.name for tensor in tensors]} cannot be joined. Cast"
-            " them first, with tf.cast."
+            f"A tensor of shape {tensor.shape} cannot have shape {dims}: its {count} elements must"
+            " come out, and one dimension at most may be -1."
         )
-    return tensors
+    return tuple((count // known if known else 1) if dim == -1 else dim for dim in dims)
 
 
 def _range_rank(dtype: DType) -> int:

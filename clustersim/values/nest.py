@@ -6,6 +6,8 @@ leaf, None included. Knows nothing of tensors.
 Source: tensorflow/python/util/nest.py, 2.21.
 """
 
+# ruff: noqa: ARG001, FBT001, FBT002  # TensorFlow's signatures: `expand_composites`, booleans
+
 import copy
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from typing import Any
@@ -16,17 +18,24 @@ def is_nested(structure: object) -> bool:
     return isinstance(structure, list | tuple | Mapping)
 
 
-def flatten(structure: object) -> list[Any]:
+def flatten(structure: object, expand_composites: bool = False) -> list[Any]:
     """Returns the leaves, in order."""
     return list(_leaves(structure))
 
 
-def pack_sequence_as(structure: object, flat_sequence: Sequence[object]) -> Any:
+def pack_sequence_as(
+    structure: object, flat_sequence: Sequence[object], expand_composites: bool = False
+) -> Any:
     """Returns a nest like `structure` with other leaves.
 
     Raises:
         ValueError: There are more or fewer leaves than `structure` has.
+        TypeError: The leaves are in no list.
     """
+    if not hasattr(flat_sequence, "__len__") or isinstance(flat_sequence, Mapping):
+        raise TypeError(
+            f"The leaves of a nest come in a list, not as {flat_sequence!r}. Flatten them first."
+        )
     expected = len(flatten(structure))
     if expected != len(flat_sequence):
         raise ValueError(
@@ -35,8 +44,14 @@ def pack_sequence_as(structure: object, flat_sequence: Sequence[object]) -> Any:
     return _packed(structure, iter(flat_sequence))
 
 
-def map_structure(func: Callable[..., object], *structure: object, **kwargs: object) -> Any:
-    """Returns a nest of `func` of the leaves of nests of equal structure.
+def map_structure(func: Callable[..., object], *structure: object, **kwargs: Any) -> Any:
+    """Returns a nest, as the first one, of `func` of the leaves of nests of equal structure.
+
+    Args:
+        func: Takes one leaf of each.
+        structure: The nests.
+        kwargs: `check_types`, by default True: whether the nests' types and keys must agree;
+            `expand_composites`, without effect.
 
     Raises:
         TypeError: `func` is not callable, or the nests' types differ.
@@ -46,22 +61,48 @@ def map_structure(func: Callable[..., object], *structure: object, **kwargs: obj
         raise TypeError(f"func must be callable, not {func!r}.")
     if not structure:
         raise ValueError("map_structure needs at least one structure.")
-    if kwargs:
-        raise ValueError(f"Unknown keyword arguments {sorted(kwargs)}.")
+    if unknown := sorted(set(kwargs) - {"check_types", "expand_composites"}):
+        raise ValueError(
+            f"Only `check_types` and `expand_composites` are keyword arguments, not {unknown}."
+        )
     first, *others = structure
     for other in others:
-        assert_same_structure(first, other)
+        assert_same_structure(first, other, kwargs.get("check_types", True))
     leaves = zip(*(flatten(one) for one in structure), strict=True)
     return _packed(first, iter([func(*each) for each in leaves]))
 
 
-def assert_same_structure(nest1: object, nest2: object) -> None:
-    """Raises ValueError or TypeError unless both nests have the same types, lengths and keys."""
+def map_structure_up_to(shallow: object, func: Callable[[Any], object], deep: object) -> Any:
+    """Returns a nest like `shallow` of `func` of what `deep` has in the place of its leaves.
+
+    Raises:
+        ValueError: `deep` does not begin as `shallow` does.
+    """
+    if not is_nested(shallow):
+        return func(deep)
+    if not is_nested(deep):
+        raise ValueError(f"{deep!r} does not nest as {shallow!r} does.")
+    ours, theirs = list(_children(shallow)), list(_children(deep))
+    if len(ours) != len(theirs):
+        raise ValueError(f"{deep!r} has {len(theirs)} parts, where {shallow!r} has {len(ours)}.")
+    parts = zip(ours, theirs, strict=True)
+    return like(shallow, [map_structure_up_to(one, func, other) for one, other in parts])
+
+
+def assert_same_structure(
+    nest1: object, nest2: object, check_types: bool = True, expand_composites: bool = False
+) -> None:
+    """Raises ValueError or TypeError unless both nests have the same types, lengths and keys.
+
+    Without `check_types` only their lengths must be the same.
+    """
     if is_nested(nest1) != is_nested(nest2):
         raise ValueError(f"The two structures do not nest alike: {nest1!r} and {nest2!r}.")
     if not is_nested(nest1):
         return
-    if isinstance(nest1, Mapping) and isinstance(nest2, Mapping):
+    if not check_types:
+        pass
+    elif isinstance(nest1, Mapping) and isinstance(nest2, Mapping):
         if set(nest1) != set(nest2):
             raise ValueError(f"The keys differ: {sorted(nest1)} and {sorted(nest2)}.")
     elif type(nest1) is not type(nest2):
@@ -70,7 +111,7 @@ def assert_same_structure(nest1: object, nest2: object) -> None:
     if len(ours) != len(theirs):
         raise ValueError(f"The lengths differ: {len(ours)} and {len(theirs)}.")
     for one, other in zip(ours, theirs, strict=True):
-        assert_same_structure(one, other)
+        assert_same_structure(one, other, check_types)
 
 
 def like(structure: Any, children: Sequence[object]) -> Any:

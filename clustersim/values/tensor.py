@@ -341,6 +341,9 @@ def convert(value: object, dtype: DType | None = None) -> Tensor:
         return tensor
     if isinstance(value, list | tuple) and _holds_tensor(value):
         return _stacked(value, dtype)
+    if isinstance(value, TensorShape):
+        value = list(value.known_dims())
+        dtype = dtype if value or dtype else dtypes.int32  # a list of nothing would be of floats
     return make(dtypes.to_host_array(value, dtype))
 
 

@@ -194,6 +194,9 @@ class Variable(Operators, metaclass=_MadeByStrategy):
     def __int__(self) -> int:
         return int(self.value())
 
+    def __index__(self) -> int:
+        return operator.index(self.value())
+
     def __bool__(self) -> bool:
         return bool(self.value())
 

@@ -10,7 +10,7 @@ from clustersim.data import cardinality
 from clustersim.data.dataset import Dataset
 from clustersim.data.options import AutoShardPolicy, Options
 from clustersim.values import dtypes
-from clustersim.values.math_ops import reduce_sum
+from clustersim.values.reduce_ops import reduce_sum
 from clustersim.values.shapes import TensorSpec
 
 

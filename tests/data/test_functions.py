@@ -12,7 +12,8 @@ from clustersim import errors
 from clustersim.data.arguments import cycle_length
 from clustersim.data.dataset import Dataset
 from clustersim.values import dtypes
-from clustersim.values.array_ops import cast, concat
+from clustersim.values.arrange_ops import concat
+from clustersim.values.array_ops import cast
 from clustersim.values.shapes import TensorSpec
 
 

@@ -5,8 +5,11 @@ import pytest
 
 from clustersim import errors
 from clustersim.values import dtypes
-from clustersim.values.array_ops import constant, convert_to_tensor, one_hot, range_, reshape
-from clustersim.values.math_ops import log_softmax, matmul, reduce_mean, reduce_sum, softmax
+from clustersim.values.array_ops import constant, convert_to_tensor, range_, reshape
+from clustersim.values.math_ops import matmul
+from clustersim.values.nn_ops import log_softmax, softmax
+from clustersim.values.reduce_ops import reduce_mean, reduce_sum
+from clustersim.values.select_ops import one_hot
 from clustersim.values.tensor import Tensor, convert
 
 

@@ -1,0 +1,66 @@
+"""`tf.dtypes`: TensorFlow's names, no logic."""
+
+from clustersim.values.array_ops import cast
+from clustersim.values.dtypes import (
+    QUANTIZED_DTYPES,
+    DType,
+    as_dtype,
+    bfloat16,
+    complex64,
+    complex128,
+    float16,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    int64,
+    qint8,
+    qint16,
+    qint32,
+    quint8,
+    quint16,
+    resource,
+    string,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+    variant,
+)
+from clustersim.values.dtypes import bool_ as bool  # noqa: A004  # TensorFlow's name
+
+half = float16
+double = float64
+
+__all__ = [
+    "QUANTIZED_DTYPES",
+    "DType",
+    "as_dtype",
+    "bfloat16",
+    "bool",
+    "cast",
+    "complex64",
+    "complex128",
+    "double",
+    "float16",
+    "float32",
+    "float64",
+    "half",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "qint8",
+    "qint16",
+    "qint32",
+    "quint8",
+    "quint16",
+    "resource",
+    "string",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "variant",
+]
