@@ -22,13 +22,14 @@ from clustersim import errors
 from clustersim.collectives.schedule import ReduceOp
 from clustersim.data.distributed import Distribution, InputOptions
 from clustersim.data.sharding import Layout
-from clustersim.devices.current import DeviceScope, enter_device, leave_device
+from clustersim.devices.current import DeviceScope, canonicalize, enter_device, leave_device
 from clustersim.devices.spec import DeviceSpec
 from clustersim.strategies.base import Strategy, StrategyExtended
 from clustersim.strategies.cross_replica import SINGLE_PROCESS, CrossReplica, mean_dtype
-from clustersim.strategies.replica_context import ReplicaContext, ValueContext
+from clustersim.strategies.replica_context import ReplicaContext, ValueContext, as_reduce_op
 from clustersim.values import nest, scope
-from clustersim.values.array_ops import concat
+from clustersim.values.arrange_ops import concat
+from clustersim.values.array_ops import identity
 from clustersim.values.distributed_variable import (
     DistributedVariable,
     MirroredVariable,
@@ -38,6 +39,7 @@ from clustersim.values.dtypes import DType
 from clustersim.values.per_replica import (
     DistributedValues,
     Mirrored,
+    PerReplica,
     local_results,
     regroup,
     select_replica,
@@ -222,7 +224,7 @@ class ReplicatedExtended(StrategyExtended):
                 f"A non-DistributedValues value {leaf!r} cannot be reduced with the given reduce op"
                 " SUM: there is one of it, not one per replica. Return it from strategy.run."
             )
-        return convert(leaf) if op is ReduceOp.SUM else leaf
+        return identity(leaf) if op is ReduceOp.SUM else leaf
 
     def gather(self, value: Any, axis: int) -> Any:
         """Returns the replicas' tensors joined; a plain value of one process as it is."""
@@ -258,12 +260,41 @@ class ReplicatedExtended(StrategyExtended):
         votes = self._cross_replica.all_reduce([np.array([has_data], np.int64)], ReduceOp.SUM)
         return bool(votes[0][0])
 
+    def reduce_to(
+        self,
+        reduce_op: ReduceOp | str,
+        value: Any,
+        destinations: Any,
+        options: CommunicationOptions | None = None,
+    ) -> Any:
+        """Returns `value` reduced, on a device or mirrored on the devices of a variable.
+
+        What is one value already stays where it is if its mean is asked for.
+
+        Raises:
+            AssertionError: `destinations` is a list.
+            ValueError: It names no device, or is nothing that is on one.
+        """
+        reduced = super().reduce_to(reduce_op, value, destinations, options)
+        is_several = isinstance(value, DistributedValues) and not _is_mirrored(value)
+        is_one = not self.is_multi_worker and not is_several and not nest.is_nested(value)
+        return value if is_one and as_reduce_op(reduce_op) is ReduceOp.MEAN else reduced
+
     def broadcast_to(self, tensor: Any, destinations: Any) -> Any:
-        """Returns `tensor` on a device, or mirrored on the devices of a variable."""
-        is_plain = isinstance(tensor, int | float) or isinstance(destinations, str)
-        if is_plain or not isinstance(destinations, DistributedValues):
-            return tensor
-        return self._spread([tensor])[0]
+        """Returns `tensor` on a device, or mirrored on the devices of a variable.
+
+        Raises:
+            AssertionError: `destinations` is a list, or nothing.
+            ValueError: It names no device, or is nothing that is on one.
+        """
+        value = super().broadcast_to(tensor, destinations)
+        if isinstance(value, int | float):
+            return value
+        if nest.is_nested(value):
+            return nest.map_structure(lambda leaf: self.broadcast_to(leaf, destinations), value)
+        copies = [_on_device(value, device) for device in _devices_of(destinations)]
+        is_several = isinstance(destinations, DistributedValues) and len(copies) > 1
+        return Mirrored(copies) if is_several else copies[0]
 
     # -- variables ------------------------------------------------------------------------------
 
@@ -407,6 +438,26 @@ class ReplicatedExtended(StrategyExtended):
         if not self.is_multi_worker:
             return local
         return make(self._cross_replica.all_gather(local.host(), axis=axis, options=options))
+
+
+def _devices_of(destinations: Any) -> tuple[str, ...]:
+    """Returns the names of the devices that a name, a variable or a tensor stands for."""
+    if isinstance(destinations, DistributedValues):
+        return tuple(part.device for part in destinations.values)
+    if not isinstance(destinations, str) and not is_tensor(destinations):
+        raise ValueError(
+            f"destinations must be a device's name, a variable or a tensor, not {destinations!r}."
+            " Write for example '/cpu:0'."
+        )
+    return (canonicalize(getattr(destinations, "device", destinations)),)
+
+
+def _on_device(value: Any, device: str) -> Any:
+    """Returns a tensor, or each of the values per replica, on a device."""
+    if isinstance(value, PerReplica):
+        return PerReplica([_on_device(part, device) for part in value.values])
+    with DeviceScope(device):
+        return identity(value)
 
 
 def _check_axis(axis: object, tensor: Tensor) -> None:

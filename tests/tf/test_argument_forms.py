@@ -5,9 +5,9 @@ Each case was asked of TensorFlow: it takes the forms that are tried here.
 
 import numpy as np
 import pytest
-from clustersim.devices.simulated import Machine
 
 from clustersim import tf
+from clustersim.devices.machine import Machine
 from tests.array_libraries import becoming
 
 A = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]
