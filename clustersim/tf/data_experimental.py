@@ -3,6 +3,7 @@
 from clustersim.data.arguments import AUTOTUNE
 from clustersim.data.cardinality import INFINITE as INFINITE_CARDINALITY
 from clustersim.data.cardinality import UNKNOWN as UNKNOWN_CARDINALITY
+from clustersim.data.iterator import Optional
 from clustersim.data.options import AutoShardPolicy, DistributeOptions
 
 __all__ = [
@@ -11,4 +12,5 @@ __all__ = [
     "UNKNOWN_CARDINALITY",
     "AutoShardPolicy",
     "DistributeOptions",
+    "Optional",
 ]

@@ -3,17 +3,21 @@
 from clustersim.values.math_ops import abs_ as abs  # noqa: A004  # TensorFlow's name
 from clustersim.values.math_ops import (
     add,
+    add_n,
     divide,
     equal,
     exp,
     floordiv,
     floormod,
     greater,
+    greater_equal,
     less,
+    less_equal,
     log,
     logical_and,
     logical_not,
     logical_or,
+    logical_xor,
     maximum,
     minimum,
     multiply,
@@ -25,6 +29,7 @@ from clustersim.values.math_ops import (
     subtract,
     tanh,
 )
+from clustersim.values.math_ops import floormod as mod
 from clustersim.values.math_ops import pow_ as pow  # noqa: A004  # TensorFlow's name
 from clustersim.values.nn_ops import log_softmax, softmax
 from clustersim.values.reduce_ops import (
@@ -41,6 +46,7 @@ from clustersim.values.reduce_ops import (
 __all__ = [
     "abs",
     "add",
+    "add_n",
     "argmax",
     "divide",
     "equal",
@@ -48,14 +54,18 @@ __all__ = [
     "floordiv",
     "floormod",
     "greater",
+    "greater_equal",
     "less",
+    "less_equal",
     "log",
     "log_softmax",
     "logical_and",
     "logical_not",
     "logical_or",
+    "logical_xor",
     "maximum",
     "minimum",
+    "mod",
     "multiply",
     "negative",
     "not_equal",
