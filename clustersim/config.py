@@ -44,8 +44,8 @@ class TaskSettings:
     makes one and the others learn it when they join."""
 
     report_fd: int | None = None
-    """CLUSTERSIM_REPORT_FD: an inherited pipe for reports to the supervisor, or 2: stderr, marked.
-    Default: none."""
+    """CLUSTERSIM_REPORT_FD: an inherited pipe for reports to the supervisor, as `7:81234` (descriptor
+    and inode), or 2: stderr, marked. Default: none."""
 
     started_as: str = ""
     """CLUSTERSIM_TASK: which task the launcher started, as `worker:1`. Default: there is none."""
@@ -78,18 +78,22 @@ class TaskSettings:
             timeout_s = units.parse_duration(timeout_text) if timeout_text else START_TIMEOUT_S
         except ValueError:
             raise _bad("START_TIMEOUT", timeout_text, "a duration such as 60 or 2min") from None
-        if report_text and not report_text.isdecimal():
-            raise _bad("REPORT_FD", report_text, "a file descriptor number")
         return cls(
             listen=listen,
             insecure_network=_flag(env, "INSECURE_NETWORK"),
             start_timeout_s=timeout_s,
             cluster_id=env.get(PREFIX + "CLUSTER_ID", ""),
-            report_fd=int(report_text) if report_text else None,
+            report_fd=_report_fd(report_text) if report_text else None,
             started_as=env.get(PREFIX + "TASK", ""),
             linger=_flag(env, "LINGER"),
             has_full_traceback=_flag(env, "TRACEBACK"),
         )
+
+    def sibling(self, environ: Mapping[str, str]) -> str:
+        """Returns which task of this run a process with `environ` was started as; '' if none."""
+        if not self.started_as or environ.get(PREFIX + "CLUSTER_ID", "") != self.cluster_id:
+            return ""
+        return environ.get(PREFIX + "TASK", "")
 
 
 def simulated_devices(environ: Mapping[str, str] | None = None) -> str:
@@ -99,6 +103,22 @@ def simulated_devices(environ: Mapping[str, str] | None = None) -> str:
     `devices.request`.
     """
     return (os.environ if environ is None else environ).get(PREFIX + "DEVICES", "")
+
+
+def _report_fd(text: str) -> int | None:
+    """Returns the descriptor of the launcher's pipe, None in a process that did not inherit it.
+
+    A process that a task's program starts has the variable, too; there the number is no open file,
+    or by now another one, which is why the pipe's inode is told with it.
+    """
+    number, has_inode, inode = text.partition(":")
+    if not number.isdecimal() or (has_inode and not inode.isdecimal()) or len(text) > 40:
+        raise _bad("REPORT_FD", text, "a file descriptor number, and its inode after a colon")
+    try:
+        found = os.fstat(int(number)).st_ino
+    except (OSError, OverflowError):
+        return None
+    return None if has_inode and found != int(inode) else int(number)
 
 
 def _flag(env: Mapping[str, str], name: str) -> bool:

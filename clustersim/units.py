@@ -35,6 +35,18 @@ def parse_size(text: str) -> int:
     return round(_parse(text, _SIZE_BYTES, what="size", example="4, 64k, 1MiB, 2GB"))
 
 
+def parse_count(text: str, most: int) -> int:
+    """Returns the whole number that `text` means.
+
+    Raises:
+        ValueError: It is not digits alone, or not from 1 to `most`.
+    """
+    is_short = text.isascii() and text.isdecimal() and len(text) <= len(str(most))
+    if not is_short or not 1 <= int(text) <= most:
+        raise ValueError(f"{text!r} is no number from 1 to {most}.")
+    return int(text)
+
+
 def format_duration(duration_s: float) -> str:
     """Returns a short text for a duration: "12.8 s", "3 ms", "2 min 5 s"."""
     if not math.isfinite(duration_s):
@@ -65,4 +77,7 @@ def _parse(
     factor = factors.get(match[2].lower()) if match else None
     if match is None or factor is None:
         raise ValueError(f"{text!r} is not a {what}. Write it like one of: {example}.")
-    return float(match[1]) * factor
+    number = float(match[1]) * factor
+    if not math.isfinite(number):
+        raise ValueError(f"a {what} of {len(match[1])} digits is too much. Write fewer.")
+    return number

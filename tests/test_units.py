@@ -46,3 +46,18 @@ def test_durations_as_text(seconds, text):
 )
 def test_sizes_as_text(size, text):
     assert units.format_size(size) == text
+
+
+def test_counts():
+    assert [units.parse_count(text, 4096) for text in ("1", "4096", "007")] == [1, 4096, 7]
+
+
+@pytest.mark.parametrize("text", ["", "0", "4097", "-1", "+1", "1.0", "x", "\u0661", "9" * 5000])
+def test_what_is_no_count_is_refused(text):
+    with pytest.raises(ValueError, match="is no number from 1 to 4096"):
+        units.parse_count(text, 4096)
+
+
+def test_more_than_a_number_holds_is_refused():
+    with pytest.raises(ValueError, match="400 digits is too much"):
+        units.parse_size("9" * 400)

@@ -5,7 +5,7 @@ A command parses, calls one function of a lower room, and prints. No logic lives
 
 import importlib
 import sys
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
@@ -42,12 +42,24 @@ class _Commands(click.Group):
         command: click.Command = importlib.import_module(_COMMANDS[cmd_name][0]).command
         return command
 
+    def main(self, *args: Any, **more: Any) -> Any:
+        """Runs the command; says what is wrong with it on one line, as we do, not click's four."""
+        try:
+            code = super().main(*args, **{**more, "standalone_mode": False})
+        except click.exceptions.NoArgsIsHelpError as error:
+            click.echo(error.format_message())
+            code = 0
+        except click.UsageError as error:
+            fail(error.format_message(), "CSE101", error.exit_code)
+        except click.Abort:
+            stopped()
+        sys.exit(code if isinstance(code, int) else 0)
+
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
-        except KeyboardInterrupt:  # click would say "Aborted!" and exit with 1
-            click.echo("stopped", err=True)
-            sys.exit(EXIT_INTERRUPTED)
+        except KeyboardInterrupt:
+            stopped()
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
@@ -60,7 +72,13 @@ def main() -> None:
     """Run TF_CONFIG clusters as local processes."""
 
 
-def fail(message: str, code: str, exit_code: int) -> None:
+def stopped() -> NoReturn:
+    """Says that Ctrl-C ended a command, and exits."""
+    click.echo("stopped", err=True)
+    sys.exit(EXIT_INTERRUPTED)
+
+
+def fail(message: str, code: str, exit_code: int) -> NoReturn:
     """Says what is wrong, on one line, and exits."""
     click.echo(f"error {code}  {message}", err=True)
     sys.exit(exit_code)

@@ -36,7 +36,6 @@ def command(**options: Any) -> None:
         configs = _configs(options)
     except ClusterSimError as error:
         fail(error.message, error.code or "CSE101", error.exit_code)
-        return
     for config in configs:
         head = f"# {config.task}\n" if len(configs) > 1 and options["style"] != "json" else ""
         click.echo(head + _formatted(config, options["style"]))

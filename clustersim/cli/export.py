@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from clustersim.cli import fail
-from clustersim.cli.spec import container_options, containers, program_options, run_spec
+from clustersim.cli.spec import Named, container_options, containers, program_options, run_spec
 from clustersim.engines.compose import within
 from clustersim.engines.compose_file import compose_file, in_containers
 from clustersim.errors import ClusterSimError, UsageError
@@ -33,10 +33,11 @@ class _Compose(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         rest = super().parse_args(ctx, list(args))
         first, others = ctx.params["script"], ctx.params["args"]
-        # After -m all words are the module's.
-        if first is None or not first.endswith(".toml") or ctx.params["module"] is not None:
-            return rest
         place = len(args) - len(others) - 1
+        # After -m all words are the module's, after -- the script's.
+        is_programs = ctx.params["module"] is not None or "--" in args[:place]
+        if first is None or not first.endswith(".toml") or is_programs:
+            return rest
         ctx.params.clear()
         return super().parse_args(ctx, ["--file", first, *args[:place], *args[place + 1 :]])
 
@@ -54,10 +55,10 @@ def command() -> None:
 )
 @program_options
 @container_options
-@click.option("-f", "--file", "file", type=click.Path(path_type=Path), hidden=True)
+@click.option("-f", "--file", "file", type=Named(), hidden=True)
 @click.option("--user", default=None, help="Who tasks are in containers.  [10001:10001]")
 @click.option("--in-image", is_flag=True, help="SCRIPT is in the image; mount nothing.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write it to this file.")
+@click.option("-o", "--output", type=Named(), help="Write it to this file.")
 @click.argument("script", required=False)
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)
 def compose(**options: Any) -> None:

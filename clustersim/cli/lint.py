@@ -40,7 +40,6 @@ def command(**options: Any) -> None:
         sources = _sources(options["value"], options["files"])
     except UsageError as error:
         fail(error.message, error.code or "CSE101", error.exit_code)
-        return
     if options["is_fixing"]:
         sys.exit(_fix(sources, options["files"]))
     linted = {

@@ -16,6 +16,7 @@ from clustersim.cli.screen import Screen, Style
 from clustersim.cli.spec import (
     CONTAINER_OPTIONS,
     Duration,
+    Named,
     container_options,
     containers,
     program_options,
@@ -81,7 +82,7 @@ class _Run(click.Command):
     help="Which tasks decide: with auto the chief and all workers.",
 )
 @click.option("--timeout", type=Duration(), help="End the run after this long.")
-@click.option("--log-dir", type=click.Path(path_type=Path), help="Where run folders go.")
+@click.option("--log-dir", type=Named(), help="Where run folders go.")
 @click.option("--prefix/--no-prefix", default=True, help="Put `worker:1 | ` before each line.")
 @click.option("--listen", type=click.Choice(["loopback", "own"]), default="loopback")
 @click.option("--insecure-network", is_flag=True, help="Agree to traffic without encryption.")
@@ -153,7 +154,9 @@ def _cluster(spec: RunSpec, options: dict[str, Any], screen: Screen) -> Supervis
                 "--listen and --insecure-network are for processes here; containers have a network of"
                 " their own. Leave them out with --engine compose."
             )
-        return ComposeCluster(spec, containers=containers(options), on_event=screen.take)
+        limits = containers(options)
+        limits.check_room(len(spec.cluster.tasks()))
+        return ComposeCluster(spec, containers=limits, on_event=screen.take)
     given = [name for name in CONTAINER_OPTIONS if options[name] is not None]
     if given:
         raise UsageError(f"--{given[0]} is for containers. Add --engine compose, or leave it out.")

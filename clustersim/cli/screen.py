@@ -128,6 +128,9 @@ class Screen:
     def _on_message(self, event: Mapping[str, Any]) -> None:
         self._say(f"error    {event['task']}: {event['text']}")
 
+    def _on_note(self, event: Mapping[str, Any]) -> None:
+        self._say(f"note     {event['text']}")
+
     def _on_log(self, event: Mapping[str, Any]) -> None:
         if self._is_muted:
             return

@@ -13,7 +13,7 @@ from clustersim.engines.base import RunSpec
 from clustersim.engines.compose_file import Containers
 from clustersim.errors import UsageError
 from clustersim.launch.lifecycle import Run
-from clustersim.units import parse_duration
+from clustersim.units import parse_count, parse_duration
 
 _JOBS = ("chief", "worker", "ps", "evaluator")
 _AT_MOST_ONE = frozenset({"chief", "evaluator"})
@@ -24,19 +24,44 @@ CONTAINER_OPTIONS = ("image", "memory", "cpus", "publish", "subnet")
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
+_MOST_THREADS = 4096
+"""More than any machine has cores for."""
+
+
 class Duration(click.ParamType[float]):
     """A duration as text: 90, 500ms, 2min."""
 
     name = "duration"
+
+    def __init__(self, *, may_be_none: bool = False) -> None:
+        self._may_be_none = may_be_none
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
         """Returns seconds."""
         try:
-            return parse_duration(str(value))
+            duration_s = parse_duration(str(value))
         except ValueError as error:
             self.fail(str(error), param, ctx)
+        if duration_s == 0 and not self._may_be_none:
+            self.fail(
+                "a limit of 0 ends everything at once. Give more, or leave it out.", param, ctx
+            )
+        return duration_s
+
+
+class Named(click.Path):
+    """A path that has a name: an empty one would mean the current folder."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Returns the path."""
+        if value == "":
+            self.fail("the path is empty. Name one, or leave the option out.", param, ctx)
+        return super().convert(value, param, ctx)
 
 
 class Threads(click.ParamType[int | None]):
@@ -50,9 +75,10 @@ class Threads(click.ParamType[int | None]):
         """Returns the number, None for `auto`."""
         if value in {None, "auto"}:
             return None
-        if not str(value).isdecimal() or int(value) < 1:
-            self.fail(f"{value!r} is neither 'auto' nor a number from 1.", param, ctx)
-        return int(value)
+        try:
+            return parse_count(str(value), _MOST_THREADS)
+        except ValueError as error:
+            self.fail(f"{error} Or write auto.", param, ctx)
 
 
 def program_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -67,7 +93,7 @@ def program_options(function: Callable[..., Any]) -> Callable[..., Any]:
         click.option("-m", "module", help="Run a module, as `python -m` does."),
         click.option("--start-timeout", type=Duration(), default=60.0,
                      help="All tasks ready by then.  [60]"),
-        click.option("--grace", type=Duration(), default=None,
+        click.option("--grace", type=Duration(may_be_none=True), default=None,
                      help="Time to end before a kill.  [5; in an exported file 10]"),
         click.option("--threads", type=Threads(), help="Threads a task.  [auto: cores / tasks]"),
         click.option("--devices", multiple=True, help="Simulated devices in each task, as gpu:2."),
@@ -112,8 +138,10 @@ def run_spec(
         UsageError: Something asked for makes no sense, or no task could decide the run.
     """
     script, args = options["script"], options["args"]
-    if options["module"] == "":
-        raise UsageError("-m names no module. Write `-m package.module`.")
+    if options["module"] is not None and not _is_module(options["module"]):
+        raise UsageError(f"-m names no module: {options['module']!r}. Write `-m package.module`.")
+    if script == "":
+        raise UsageError("The script's name is empty. Write `clustersim run train.py`.")
     if options["module"] is not None and script is not None:
         script, args = None, (script, *args)
     spec = RunSpec(
@@ -169,11 +197,15 @@ def _check_count(job: str, count: int, where: str) -> None:
         raise UsageError(f"{where} is {count}. Give a number from 0 to {most}.")
 
 
+def _is_module(name: str) -> bool:
+    return all(part.isidentifier() for part in name.split("."))
+
+
 def _devices(requests: Sequence[str]) -> str:
-    text = ";".join(requests)
-    if text:
-        parse_devices(text)  # refuses what tasks could not read
-    return text
+    for text in requests:
+        if not parse_devices(text):  # refuses what tasks could not read
+            raise UsageError(f"--devices is {text!r}. Write for example gpu:2.")
+    return ";".join(requests)
 
 
 def _environ(settings: Sequence[str]) -> dict[str, str]:

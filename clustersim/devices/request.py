@@ -17,6 +17,9 @@ _TYPES = ("cpu", "gpu", "tpu")
 _SETTINGS = ("memory", "speed", "mesh")
 _EXAMPLE = "Write for example gpu:2,memory=2GiB,speed=0.5 and join several by ';'."
 
+_MOST_DEVICES = 4096
+"""More of one kind in a process is a slip of the finger."""
+
 _MESHES = {1: (1, 1, 1, 1), 2: (1, 1, 1, 2), 4: (2, 1, 1, 2), 8: (2, 2, 1, 2), 16: (2, 2, 2, 2)}
 """The meshes of small slices, by their number of cores."""
 
@@ -62,12 +65,11 @@ def parse_devices(text: str) -> list[DeviceRequest]:
 def _parse_one(part: str, findings: list[str]) -> DeviceRequest | None:
     head, *settings = (piece.strip() for piece in part.split(","))
     kind, _, number = head.partition(":")
-    number = number or "1"
     num_before = len(findings)
     if kind.lower() not in _TYPES:
         findings.append(f"{kind!r} is no kind of device, expected one of {', '.join(_TYPES)}")
-    if not number.isdecimal() or int(number) < 1:
-        findings.append(f"{number!r} in {head!r} is no number of devices, expected 1 or more")
+    number = number or "1"
+    count = _count(number, f"{number!r} in {head!r} is no number of devices", findings)
     values: dict[str, str] = {}
     for setting in settings:
         name, _, value = setting.partition("=")
@@ -78,14 +80,22 @@ def _parse_one(part: str, findings: list[str]) -> DeviceRequest | None:
     speed = _speed(values.get("speed"), findings)
     if len(findings) > num_before:
         return None
-    mesh = _mesh(values.get("mesh"), kind.lower(), int(number), findings)
+    mesh = _mesh(values.get("mesh"), kind.lower(), count, findings)
     return DeviceRequest(
         device_type=kind.upper(),
-        count=int(number),
+        count=count,
         memory_bytes=memory_bytes,
         speed=speed,
         mesh=mesh,
     )
+
+
+def _count(text: str, otherwise: str, findings: list[str]) -> int:
+    try:
+        return units.parse_count(text, _MOST_DEVICES)
+    except ValueError:
+        findings.append(f"{otherwise}, expected 1 to {_MOST_DEVICES}")
+        return 0
 
 
 def _memory(text: str | None, findings: list[str]) -> int | None:
@@ -118,11 +128,12 @@ def _mesh(text: str | None, kind: str, count: int, findings: list[str]) -> tuple
         return ()
     if text is None:
         return _MESHES.get(count) or (count, 1, 1, 1)
-    sizes = text.split("x")
-    if len(sizes) != 4 or not all(size.isdecimal() and int(size) > 0 for size in sizes):
+    try:
+        x, y, z, core = (units.parse_count(size, _MOST_DEVICES) for size in text.split("x"))
+    except ValueError:
         findings.append(f"mesh {text!r} is not four sizes, expected for example 2x2x1x2")
         return ()
-    mesh = tuple(map(int, sizes))
+    mesh = (x, y, z, core)
     if math.prod(mesh) != count:
         findings.append(f"mesh {text!r} has {math.prod(mesh)} cores, but {count} are asked for")
     return mesh

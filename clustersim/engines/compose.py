@@ -15,8 +15,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from clustersim.cluster.ports import owner_text
+from clustersim.cluster import ports
 from clustersim.cluster.spec import ClusterSpec
+from clustersim.engines import leftovers
 from clustersim.engines.base import RunSpec
 from clustersim.engines.compose_file import Containers, compose_file, in_containers
 from clustersim.engines.supervised import Event, SupervisedCluster
@@ -73,14 +74,23 @@ class ComposeCluster(SupervisedCluster):
         in_containers(self.spec.cluster)
         _ask((*self._docker, "version", "--format", "{{.Server.Version}}"))
         self._compose = compose_command()
+        self._end_left()
         if self.containers.publish is not None:
             _check_free(self.containers.publish)
+        self.containers.check_apart(ports.networks())
         if not _succeeds((*self._docker, "image", "inspect", self.containers.image)):
             raise StartError(
                 f"The image {self.containers.image} is not on this engine. Build it in a clone of"
                 " clustersim (`docker compose build`), pull it, or name another with --image.",
                 code="CSE209",
             )
+
+    def _end_left(self) -> None:
+        """Ends what a run left whose launcher and supervisor were both killed."""
+        count = leftovers.end_left(self._docker)
+        if count:
+            text = f"{count} containers of runs that were killed are taken away"
+            self._hand_on({"v": 1, "t": 0.0, "ev": "note", "text": text})
 
     def _plan(self, program: tuple[str, ...]) -> RunPlan:
         file = self.folder / "docker-compose.yml"
@@ -97,6 +107,7 @@ class ComposeCluster(SupervisedCluster):
                 "CLUSTERSIM_START_TIMEOUT": str(self.spec.start_timeout_s),
                 "CLUSTERSIM_REPORT_FD": _REPORTS_ON_STDERR,
             },
+            labels={leftovers.LABEL: leftovers.own_mark()},
         )
         file.write_text(text)
         cluster = in_containers(self.spec.cluster)
@@ -173,7 +184,7 @@ def _check_free(port: int) -> None:
             probe.bind(("127.0.0.1", port))
         except OSError as error:
             raise StartError(
-                f"127.0.0.1:{port} cannot be published: {error.strerror}{owner_text(port)}. End it, or"
+                f"127.0.0.1:{port} cannot be published: {error.strerror}{ports.owner_text(port)}. End it, or"
                 " give another port with --publish.",
                 code="CSE203",
             ) from None

@@ -8,12 +8,13 @@ import ipaddress
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from clustersim.cluster.spec import UNASSIGNED, ClusterSpec, Task
 from clustersim.engines.base import RunSpec
-from clustersim.errors import UsageError
+from clustersim.errors import StartError, UsageError
 from clustersim.launch.plan import THREAD_VARIABLES, service_name, tf_config
 
 IMAGE = "clustersim:local"
@@ -101,6 +102,33 @@ class Containers:
         if self.subnet is not None:
             _check_subnet(self.subnet)
 
+    def check_room(self, num_tasks: int) -> None:
+        """Raises UsageError unless the network that is asked for has addresses for all tasks."""
+        if self.subnet is None:
+            return
+        room = ipaddress.IPv4Network(self.subnet).num_addresses - _NOT_FOR_TASKS
+        if room < num_tasks:
+            raise UsageError(
+                f"--subnet {self.subnet} has addresses for {max(0, room)} tasks, but there are"
+                f" {num_tasks}. Give a larger one, such as 198.18.64.0/24."
+            )
+
+    def check_apart(self, networks: Iterable[tuple[str, ipaddress.IPv4Network]]) -> None:
+        """Raises StartError if the containers' network overlaps one of this machine's `networks`.
+
+        The machine could not reach the other one any more.
+        """
+        if self.subnet is None:
+            return
+        wanted = ipaddress.IPv4Network(self.subnet)
+        for name, have in networks:
+            if have.overlaps(wanted):
+                raise StartError(
+                    f"--subnet {wanted} overlaps {have}, the network of {name} here. Choose another"
+                    " one, or leave it to the engine.",
+                    code="CSE203",
+                )
+
 
 def in_containers(cluster: ClusterSpec) -> ClusterSpec:
     """Returns the cluster with each task at its service's name: `worker-1:2222`.
@@ -125,6 +153,7 @@ def compose_file(
     program: Sequence[str],
     title: Sequence[str],
     own_environ: Mapping[str, str],
+    labels: Mapping[str, str] | None = None,
 ) -> str:
     """Returns the file's text.
 
@@ -134,27 +163,27 @@ def compose_file(
         program: The interpreter's arguments. Empty: the image knows what to do.
         title: The first comment's lines, without their marks.
         own_environ: What is set for our runtime in every task.
+        labels: What containers and their network are labelled with.
 
     Raises:
         UsageError: The cluster has addresses, or too many tasks for the network; a variable's name is
             none, or a text is no UTF-8.
     """
     cluster = in_containers(spec.cluster)
-    if containers.subnet is not None:
-        _check_room(containers.subnet, len(cluster.tasks()))
+    containers.check_room(len(cluster.tasks()))
     environ = {**_environ(spec, containers, cluster), **own_environ, **spec.task_environ()}
     for name in environ:
         if not _NAME.fullmatch(name):
             raise UsageError(f"--env names {name!r}. Write NAME=VALUE.")
     lines = [*(f"# {line}" for line in title), "x-task: &task"]
-    lines += _indent(_task(spec, containers, program))
+    lines += _indent(chain(_task(spec, containers, program), _labels(labels)))
     lines += ["", "x-environment: &environment"]
     lines += ["  # A task binds its own service's name; that network has no encryption yet."]
     lines += [f"  {name}: {_quoted(value)}" for name, value in environ.items()]
     lines += ["", "services:"]
     for task in cluster.tasks():
         lines += _indent(_service(task, cluster, containers))
-    return "\n".join([*lines, *_network(containers), ""])
+    return "\n".join([*lines, *_network(containers, labels), ""])
 
 
 def _task(spec: RunSpec, containers: Containers, program: Sequence[str]) -> Iterator[str]:
@@ -212,11 +241,18 @@ def _service(task: Task, cluster: ClusterSpec, containers: Containers) -> Iterat
     yield f"    TF_CONFIG: '{tf_config(cluster, task).to_json()}'"
 
 
-def _network(containers: Containers) -> Iterator[str]:
+def _labels(labels: Mapping[str, str] | None) -> Iterator[str]:
+    if labels:
+        yield "labels:"
+        yield from (f"  {name}: {_quoted(value)}" for name, value in labels.items())
+
+
+def _network(containers: Containers, labels: Mapping[str, str] | None) -> Iterator[str]:
     yield ""
     yield "networks:"
     yield "  cluster:"
     yield "    driver: bridge"
+    yield from (f"    {line}" for line in _labels(labels))
     if containers.subnet is not None:
         yield "    ipam:"
         yield "      config:"
@@ -259,13 +295,4 @@ def _check_subnet(text: str) -> None:
         raise UsageError(
             f"--subnet {text} is of the public internet, or of this machine itself. Choose one within"
             f" {', '.join(map(str, _NETWORKS))}."
-        )
-
-
-def _check_room(subnet: str, num_tasks: int) -> None:
-    room = ipaddress.IPv4Network(subnet).num_addresses - _NOT_FOR_TASKS
-    if room < num_tasks:
-        raise UsageError(
-            f"--subnet {subnet} has addresses for {max(0, room)} tasks, but there are {num_tasks}. Give"
-            " a larger one, such as 198.18.64.0/24."
         )

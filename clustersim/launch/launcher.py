@@ -311,7 +311,7 @@ def start(command: Sequence[str], env: Mapping[str, str], *, has_pipe: bool = Tr
     """
     reading, writing = os.pipe() if has_pipe else (None, None)
     if writing is not None:
-        env = {**env, "CLUSTERSIM_REPORT_FD": str(writing)}
+        env = {**env, "CLUSTERSIM_REPORT_FD": f"{writing}:{os.fstat(writing).st_ino}"}
     child = [sys.executable, "-I", "-S", _CHILD, str(os.getpid()), *command]
     try:
         process = subprocess.Popen(

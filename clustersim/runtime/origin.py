@@ -13,6 +13,8 @@ from clustersim.cluster.spec import Task
 
 _VARIABLE = "TF_CONFIG"
 
+_ADVICE = "Take that line out: the launcher sets TF_CONFIG for each task."
+
 _SETTING_CALLS = frozenset({"putenv", "setdefault", "setenv", "update"})
 
 
@@ -25,12 +27,38 @@ def changed(task: Task, started_as: str) -> str:
     """
     if started_as in {"", str(task)}:
         return ""
-    lines = ", ".join(setting_lines())
-    who = f"{lines} sets it" if lines else "the program sets it"
     return (
         f"this process was started as {started_as}, but TF_CONFIG was changed after the start and now"
-        f" says {task} ({who})"
+        f" says {task} ({_who()})"
     )
+
+
+def conflict(task: Task, started_as: str, sibling: str) -> str:
+    """Returns why another process already is at the address of `task`, and what to do; or ''.
+
+    Args:
+        task: What TF_CONFIG says now.
+        started_as: As for `changed`.
+        sibling: Which task of the same run the other process was started as; '' if none.
+    """
+    if changes := changed(task, started_as):
+        return f"{changes}. {_ADVICE}"
+    if not sibling:
+        return ""
+    if sibling == str(task):
+        return (
+            "this task's program started it with the same TF_CONFIG. Take TF_CONFIG out of the"
+            " environment of the processes that the program starts."
+        )
+    return (
+        f"it was started as {sibling}, but TF_CONFIG was changed there after the start and now says"
+        f" {task} ({_who()}). {_ADVICE}"
+    )
+
+
+def _who() -> str:
+    lines = ", ".join(setting_lines())
+    return f"{lines} sets it" if lines else "the program sets it"
 
 
 def setting_lines() -> list[str]:

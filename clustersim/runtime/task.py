@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from clustersim.clock import SYSTEM_CLOCK, Clock
+from clustersim.cluster import ports
 from clustersim.cluster.spec import PS, TRAINING_JOBS, Address, ClusterSpec, Task
 from clustersim.config import Listen, TaskSettings
 from clustersim.errors import Cause, NotReady, OpError, UnavailableError, UnknownError
@@ -222,11 +223,13 @@ class TaskRuntime:
                 and self.settings.insecure_network,
             )
         except UnknownError as error:
-            if not changed or error.code != "CSE203":
+            owner = ports.owner_environ(self.spec.address(self.task).port)
+            sibling = self.settings.sibling(owner)
+            why = origin.conflict(self.task, self.settings.started_as, sibling)
+            if error.code != "CSE203" or not why:
                 raise
             raise UnavailableError(
-                f"Another process already is {self.task} at {self.spec.address(self.task)}:"
-                f" {changed}. Take that line out: the launcher sets TF_CONFIG for each task.",
+                f"Another process already is {self.task} at {self.spec.address(self.task)}: {why}",
                 code="CSE104",
                 task=str(self.task),
                 cause=Cause.STALE,

@@ -401,6 +401,7 @@ class ReplicatedExtended(StrategyExtended):
         """Returns each leaf, given by its local parts, reduced over all replicas."""
         tensors = [[convert(part) for part in parts] for parts in leaves]
         for parts in tensors:
+            _check_one_dtype(parts)
             if parts[0].dtype.name in {"bool", "string"}:
                 raise errors.InvalidArgumentError(
                     f"Tensors of type {parts[0].dtype.name} cannot be reduced over replicas. Cast"
@@ -423,6 +424,7 @@ class ReplicatedExtended(StrategyExtended):
     ) -> Tensor:
         """Returns one leaf, given by its local parts, joined over all replicas."""
         tensors = [convert(part) for part in parts]
+        _check_one_dtype(tensors)
         if self.is_multi_worker or tensors[0].dtype.name != "int32":  # that is joined on the host
             _check_axis(axis, tensors[0])
         if not self.is_multi_worker and tensors[0].dtype.name not in _REDUCIBLE:
@@ -507,6 +509,15 @@ def _check_tensors(leaves: Sequence[Any], is_multi_worker: bool) -> None:  # noq
         if not is_tensor(leaf) and not isinstance(leaf, np.ndarray):
             kind = ValueError if is_multi_worker else AttributeError
             raise kind(f"all_reduce takes tensors, not {leaf!r}. Make it one with tf.constant.")
+
+
+def _check_one_dtype(parts: Sequence[Tensor]) -> None:
+    """Raises InvalidArgumentError where the local replicas' tensors have different dtypes."""
+    if len({part.dtype for part in parts}) > 1:
+        raise errors.InvalidArgumentError(
+            f"The replicas' tensors have different types: {[part.dtype.name for part in parts]}. Cast"
+            " them to one, with tf.cast."
+        )
 
 
 def _check_dtypes(arrays: Sequence[Any]) -> None:

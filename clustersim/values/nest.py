@@ -1,7 +1,7 @@
 """Nests: lists, tuples, named tuples and dicts around leaves, and how to walk them.
 
 A dict is walked in the order of its sorted keys, as in TensorFlow. Whatever is none of these is a
-leaf, None included. Knows nothing of tensors.
+leaf, None included. A nest that contains itself is refused. Knows nothing of tensors.
 
 Source: tensorflow/python/util/nest.py, 2.21.
 """
@@ -11,6 +11,23 @@ Source: tensorflow/python/util/nest.py, 2.21.
 import copy
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from typing import Any
+
+DEEPEST = 100
+"""Deeper than any nest that was meant. One that contains itself has no end."""
+
+
+def deeper(depth: int, structure: object) -> int:
+    """Returns the depth of the parts of `structure`, which is `depth` deep itself.
+
+    Raises:
+        ValueError: That is deeper than any nest is meant to be.
+    """
+    if depth >= DEEPEST:
+        raise ValueError(
+            f"A structure is nested more than {DEEPEST} deep, or contains itself: {structure!r}. Give"
+            " one that ends."
+        )
+    return depth + 1
 
 
 def is_nested(structure: object) -> bool:
@@ -96,6 +113,10 @@ def assert_same_structure(
 
     Without `check_types` only their lengths must be the same.
     """
+    _check_same(nest1, nest2, 0, check_types=check_types)
+
+
+def _check_same(nest1: object, nest2: object, depth: int, *, check_types: bool) -> None:
     if is_nested(nest1) != is_nested(nest2):
         raise ValueError(f"The two structures do not nest alike: {nest1!r} and {nest2!r}.")
     if not is_nested(nest1):
@@ -110,8 +131,9 @@ def assert_same_structure(
     ours, theirs = list(_children(nest1)), list(_children(nest2))
     if len(ours) != len(theirs):
         raise ValueError(f"The lengths differ: {len(ours)} and {len(theirs)}.")
+    depth = deeper(depth, nest1)
     for one, other in zip(ours, theirs, strict=True):
-        assert_same_structure(one, other, check_types)
+        _check_same(one, other, depth, check_types=check_types)
 
 
 def like(structure: Any, children: Sequence[object]) -> Any:
@@ -137,12 +159,13 @@ def _children(structure: object) -> Iterator[object]:
     return iter(structure)
 
 
-def _leaves(structure: object) -> Iterator[object]:
+def _leaves(structure: object, depth: int = 0) -> Iterator[object]:
     if not is_nested(structure):
         yield structure
         return
+    depth = deeper(depth, structure)
     for child in _children(structure):
-        yield from _leaves(child)
+        yield from _leaves(child, depth)
 
 
 def _packed(structure: object, leaves: Iterator[object]) -> object:

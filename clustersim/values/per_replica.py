@@ -56,15 +56,21 @@ class Container(DistributedValues):
     """A variable of many components: handed to replicas whole, and recognised by `regroup`."""
 
 
-def select_replica(index: int, structure: object) -> Any:
-    """Returns a nest with each distributed value replaced by that of one local replica."""
+def select_replica(index: int, structure: object, depth: int = 0) -> Any:
+    """Returns a nest with each distributed value replaced by that of one local replica.
+
+    Raises:
+        ValueError: The nest contains itself.
+    """
     if isinstance(structure, DistributedValues):
         return structure if isinstance(structure, Container) else structure.values[index]
     if isinstance(structure, dict):
-        picked = ((key, select_replica(index, value)) for key, value in structure.items())
-        return type(structure)(picked)
+        depth = nest.deeper(depth, structure)
+        picked = {key: select_replica(index, value, depth) for key, value in structure.items()}
+        return nest.like(structure, [picked[key] for key in sorted(picked)])
     if isinstance(structure, list | tuple):
-        return nest.like(structure, [select_replica(index, value) for value in structure])
+        depth = nest.deeper(depth, structure)
+        return nest.like(structure, [select_replica(index, value, depth) for value in structure])
     return structure
 
 
@@ -73,6 +79,7 @@ def regroup(
     wrap: type[DistributedValues] = PerReplica,
     *,
     is_always_wrapped: bool = False,
+    depth: int = 0,
 ) -> Any:
     """Returns one nest of the nests that the replicas returned.
 
@@ -81,6 +88,7 @@ def regroup(
 
     Raises:
         AssertionError: The nests' types, lengths or keys differ (TensorFlow's error).
+        ValueError: A nest contains itself.
     """
     first, *others = values
     if isinstance(first, (list, tuple)):
@@ -91,7 +99,10 @@ def regroup(
         parts = [[value[key] for value in values] for key in sorted(first)]
     else:
         return _regroup_leaf(values, wrap, is_always_wrapped=is_always_wrapped)
-    grouped = [regroup(part, wrap, is_always_wrapped=is_always_wrapped) for part in parts]
+    depth = nest.deeper(depth, first)
+    grouped = [
+        regroup(part, wrap, is_always_wrapped=is_always_wrapped, depth=depth) for part in parts
+    ]
     return nest.like(first, grouped)
 
 

@@ -19,7 +19,7 @@ from clustersim import errors
 from clustersim.devices.array import NativeArray
 from clustersim.devices.current import current_device, host_device
 from clustersim.devices.device import Device
-from clustersim.values import dtypes
+from clustersim.values import dtypes, nest
 from clustersim.values.dtypes import DType
 from clustersim.values.indexing import standard_key
 from clustersim.values.shapes import TensorShape
@@ -530,9 +530,10 @@ def _bound(value: Any) -> int | None:
         ) from None
 
 
-def _holds_tensor(value: object) -> bool:
+def _holds_tensor(value: object, depth: int = 0) -> bool:
     if isinstance(value, list | tuple):
-        return any(_holds_tensor(item) for item in value)
+        depth = nest.deeper(depth, value)
+        return any(_holds_tensor(item, depth) for item in value)
     return isinstance(value, TensorLike)
 
 

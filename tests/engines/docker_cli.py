@@ -33,6 +33,8 @@ def main(words):
         "pause": lambda: kill(words[-1], "SIGSTOP"),
         "unpause": lambda: kill(words[-1], "SIGCONT"),
         "inspect": lambda: print("false 0"),
+        "rm": lambda: rm(words[3:]),
+        "network": lambda: network(words),
     }[words[0]]()
 
 
@@ -41,21 +43,45 @@ def compose(words):
         print("Docker Compose version v99")
     elif "up" in words:
         services = yaml.safe_load(Path(words[words.index("-f") + 1]).read_text())["services"]
+        labels = next(iter(services.values()))["labels"]
+        (STATE / "network").write_text(labels["clustersim.launcher"])
         for name, service in services.items():
             (STATE / f"{name}.json").write_text(json.dumps(service))
     elif "down" in words:
         for pid in STATE.glob("*.pid"):
             kill(pid.stem, "SIGKILL")
+        (STATE / "network").unlink(missing_ok=True)
+        for service in STATE.glob("*.json"):
+            service.unlink()
         (STATE / "down").touch()
     return 0
 
 
 def ps(words):
     names = [one.stem for one in STATE.glob("*.json")]
-    if "health=healthy" in words:
+    if "label=clustersim.launcher" in words:
+        for name in names:
+            labels = json.loads((STATE / f"{name}.json").read_text()).get("labels", {})
+            print(name, labels.get("clustersim.launcher", ""))
+    elif "health=healthy" in words:
         print(*names, sep="\n")
     else:
         print(*(f"{name} {name}" for name in names), sep="\n")
+
+
+def rm(names):
+    for name in names:
+        if (STATE / f"{name}.pid").exists():
+            kill(name, "SIGKILL")
+        (STATE / f"{name}.json").unlink()
+
+
+def network(words):
+    kept = STATE / "network"
+    if words[1] == "rm":
+        kept.unlink()
+    elif kept.exists():
+        print("net", kept.read_text())
 
 
 def start(name):

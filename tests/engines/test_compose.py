@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import psutil
 import pytest
 
 from clustersim import ClusterSpec, StartError, UsageError
@@ -134,6 +135,45 @@ def test_containers_of_a_dead_supervisor_are_taken_away(engine):
         with pytest.raises(SupervisorLost):
             cluster.wait(timeout_s=20)
         assert (engine / "down").exists()
+
+
+def is_running(pid):
+    """Whether the process is there, and no corpse that nobody collects."""
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def test_what_killed_runs_left_is_taken_away_by_the_next(engine):
+    words = [sys.executable, "-m", "clustersim", "run", "--engine", "compose", "-n", "2"]
+    killed = subprocess.Popen(
+        [*words, "--json", script(REPORTS), "30"], stdout=subprocess.PIPE, text=True
+    )
+    supervisor = None
+    for line in killed.stdout:
+        event = json.loads(line)
+        if event["ev"] == "state" and supervisor is None:
+            supervisor = psutil.Process(event["pid"]).parent()
+        if event["ev"] == "ready":
+            break
+    left = [int(one.read_text()) for one in engine.glob("*.pid")]
+    killed.kill()  # both at once: nobody is left to take the containers away
+    supervisor.kill()
+    killed.communicate(timeout=10)
+    assert len(left) == 2
+    assert all(map(is_running, left))
+    done = run("-n", "1", script(HELLO, "hello.py"))
+    assert done.returncode == 0, done.stderr
+    assert "note     2 containers of runs that were killed are taken away" in done.stderr
+    assert not any(map(is_running, left))
+    assert not list(engine.glob("network"))
+
+
+def test_a_network_without_room_is_refused_in_a_dry_run_too(engine):
+    done = run("--subnet", "198.18.0.0/30", "--dry-run", script(HELLO))
+    assert done.returncode == 2
+    assert "has addresses for 1 tasks, but there are 2" in done.stderr
 
 
 def test_what_the_engine_refuses_is_told_in_its_words(engine):

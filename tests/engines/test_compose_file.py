@@ -2,13 +2,14 @@
 
 import json
 from importlib.resources import files
+from ipaddress import IPv4Network
 
 import jsonschema
 import pytest
 import yaml
 from click.testing import CliRunner
 
-from clustersim import ClusterSpec, RunSpec, UsageError
+from clustersim import ClusterSpec, RunSpec, StartError, UsageError
 from clustersim.cli import main
 from clustersim.engines.compose_file import Containers, compose_file
 
@@ -153,10 +154,11 @@ def test_a_cluster_file_gives_the_counts(script, words, program, dashes):
     assert services["ps-0"].get("command", []) == program
 
 
-def test_a_cluster_file_may_come_after_two_dashes(script):
+def test_after_two_dashes_all_words_are_the_scripts(script):
     (script / "cluster.toml").write_text("[cluster]\nworker = 3\n")
-    services = services_of(exported("--memory", "1g", "--", "cluster.toml", "train.py"))
-    assert [services["worker-2"][key] for key in ("command", "mem_limit")] == [["train.py"], "1g"]
+    services = services_of(exported("--memory", "1g", "--", "cluster.toml", "x"))
+    assert list(services) == ["worker-0", "worker-1"]
+    assert services["worker-1"]["command"] == ["cluster.toml", "x"]
 
 
 def test_after_a_module_all_words_are_its_own(script):
@@ -239,3 +241,13 @@ def test_wrong_input_is_one_line(script, words, code, says):
 def test_other_platforms_are_not_built_yet(script):
     done = CliRunner().invoke(main, ["export", "tfjob"])
     assert (done.exit_code, "CSE102" in done.stderr) == (2, True)
+
+
+def test_a_network_that_this_machine_is_in_is_refused():
+    here = [("lo", IPv4Network("127.0.0.0/8")), ("eth0", IPv4Network("10.1.0.0/16"))]
+    Containers().check_apart(here)
+    Containers(subnet="10.2.0.0/16").check_apart(here)
+    with pytest.raises(StartError, match=r"10.0.0.0/8 overlaps 10.1.0.0/16, the network of eth0"):
+        Containers(subnet="10.0.0.0/8").check_apart(here)
+    with pytest.raises(StartError, match=r"10.1.7.0/24 overlaps 10.1.0.0/16, the network of eth0"):
+        Containers(subnet="10.1.7.0/24").check_apart(here)

@@ -76,8 +76,26 @@ import json, os
 config = json.loads(os.environ["TF_CONFIG"])
 config["task"] = {"type": "worker", "index": 0}
 os.environ["TF_CONFIG"] = json.dumps(config)
+import pathlib, time
 import clustersim.tf as tf
+is_second = os.environ["CLUSTERSIM_TASK"] == "SECOND"
+while is_second and not pathlib.Path("taken").exists():
+    time.sleep(0.01)
+tf.distribute.Server(config["cluster"], "worker", 0)
+pathlib.Path("taken").touch()
+time.sleep(60)
+"""
+
+TWICE = """
+import os, subprocess, sys, time
+import clustersim.tf as tf
+if len(sys.argv) == 1:
+    child = subprocess.Popen([sys.executable, __file__, "child"], stdout=subprocess.PIPE)
+    child.stdout.readline()
+    tf.distribute.MultiWorkerMirroredStrategy()
 tf.distribute.MultiWorkerMirroredStrategy()
+print("serves", flush=True)
+time.sleep(60)
 """
 
 
@@ -144,6 +162,20 @@ def run(folder, *arguments, **environ):
         (["--restart", "never", "train.py"], 2, "CSE102 .*not built yet"),
         ([], 2, "CSE101 .*No script is given"),
         (["--log-dir", "/proc/none", "train.py"], 69, "CSE205 .*cannot be written"),
+        (["--log-dir", "", "train.py"], 2, "CSE101 .*the path is empty"),
+        (["--timeout", "0", "train.py"], 2, "CSE101 .*a limit of 0 ends everything at once"),
+        (["--start-timeout", "0s", "train.py"], 2, "CSE101 .*a limit of 0"),
+        (["--timeout", "soon", "train.py"], 2, "CSE101 .*'soon' is not a duration"),
+        (["--threads", "0", "train.py"], 2, "CSE101 .*'0' is no number from 1 to 4096"),
+        (["--threads", "9" * 5000, "train.py"], 2, "CSE101 .*is no number from 1 to 4096"),
+        (["--devices", "", "train.py"], 2, "CSE101 .*--devices is ''"),
+        (["--devices", "gpu:99999999999", "train.py"], 2, "CSE101 .*expected 1 to 4096"),
+        (["--worker", "99999999999", "train.py"], 2, "CSE101 .*--worker is 99999999999"),
+        (["--worker", "two", "train.py"], 2, "CSE101 .*'two' is not a valid integer"),
+        (["--workers", "2", "train.py"], 2, "CSE101 .*No such option"),
+        ([""], 2, "CSE101 .*The script's name is empty"),
+        (["-m", "", "x"], 2, "CSE101 .*-m names no module: ''"),
+        (["-m", "a/b.py"], 2, "CSE101 .*-m names no module: 'a/b.py'"),
     ],
 )
 def test_a_wrong_input_is_one_message_and_nothing_is_started(folder, arguments, code, says):
@@ -151,6 +183,7 @@ def test_a_wrong_input_is_one_message_and_nothing_is_started(folder, arguments, 
     returned, out, err = run(folder, *arguments)
     assert returned == code, err
     assert re.search(says, err), err
+    assert len(err.splitlines()) == 1, err
     assert out == ""
     assert "Traceback" not in err
     assert len(err.strip().splitlines()) == 1
@@ -177,16 +210,32 @@ def test_sums_that_were_mixed_are_not_blamed_on_uneven_input(folder):
     assert "uneven" not in err
 
 
-def test_a_task_whose_program_made_it_another_one_is_told_so(folder):
-    (folder / "claiming.py").write_text(CLAIMING)
+WHO_IS_SECOND = {
+    "worker:0": "it was started as worker:1, but TF_CONFIG was changed there after the start",
+    "worker:1": "this process was started as worker:1, but TF_CONFIG was changed after the start",
+}
+
+
+@pytest.mark.parametrize("second", WHO_IS_SECOND)
+def test_a_task_whose_place_another_one_took_is_told_so(folder, second):
+    (folder / "claiming.py").write_text(CLAIMING.replace("SECOND", second))
     code, _, err = run(folder, "-n", "2", "claiming.py")
     assert code == 1
     said = (
-        r"worker:1 \| clustersim\.errors\.UnavailableError: Another process already is worker:0 at"
-        r" localhost:\d+: this process was started as worker:1, but TF_CONFIG was changed after the"
-        r" start and now says worker:0 \(claiming\.py:5 sets it\)"
+        rf"{second} \| clustersim\.errors\.UnavailableError: Another process already is worker:0 at"
+        rf" localhost:\d+: {WHO_IS_SECOND[second]} and now says worker:0 \(claiming\.py:5 sets it\)\."
+        r" Take that line out"
     )
     assert re.search(said, err), err
+    assert "End it" not in err
+
+
+def test_a_process_that_a_task_started_as_itself_is_named_as_that(folder):
+    (folder / "twice.py").write_text(TWICE)
+    code, _, err = run(folder, "-n", "1", "twice.py")
+    assert code == 1
+    assert "Another process already is worker:0" in err
+    assert "this task's program started it with the same TF_CONFIG" in err
     assert "End it" not in err
 
 

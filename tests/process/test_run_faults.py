@@ -36,7 +36,7 @@ def test_a_report_longer_than_a_mebibyte_does_not_end_the_reports(folder):
         folder,
         "long.py",
         "import os\n"
-        "fd = int(os.environ['CLUSTERSIM_REPORT_FD'])\n"
+        "fd = int(os.environ['CLUSTERSIM_REPORT_FD'].split(':')[0])\n"
         "with os.fdopen(fd, 'wb') as pipe:\n"
         '    pipe.write(b\'x\' * (3 << 20) + b\'\\n[]\\n{"ev": "peer_failed", "task": "?"}\\n\')\n'
         '    pipe.write(b\'{"ev": "step"}\\n{"ev": "step", "step": 7}\\n\')\n'

@@ -11,6 +11,7 @@ from clustersim.strategies.default import get_replica_context
 from clustersim.strategies.mirrored import MirroredStrategy
 from clustersim.strategies.options import HierarchicalCopyAllReduce, NcclAllReduce
 from clustersim.values.array_ops import cast, constant, ones
+from clustersim.values.dtypes import float32, int32
 from clustersim.values.per_replica import DistributedValues, PerReplica
 from clustersim.values.recipe import VariableAggregation, VariableSynchronization
 from clustersim.values.variable import Variable
@@ -265,3 +266,18 @@ def test_many_runs_from_many_threads_do_not_disturb_each_other(two_devices):
 def test_gather_joins_in_the_order_of_replicas(strategy):
     parts = strategy.run(lambda: ones([replica() + 1]) * float(replica()))
     np.testing.assert_array_equal(strategy.gather(parts, axis=0).numpy(), [0.0, 1.0, 1.0])
+
+
+@pytest.mark.parametrize("op", ["SUM", "MEAN"])
+def test_values_of_different_types_are_no_sum(strategy, op):
+    mixed = strategy.run(lambda: constant([1, 2][replica()], [float32, int32][replica()], [1]))
+    for combine in (
+        lambda: strategy.reduce(op, mixed, axis=None),
+        lambda: strategy.reduce(op, mixed, axis=0),
+        lambda: strategy.gather(mixed, axis=0),
+        lambda: strategy.extended.reduce_to(op, mixed, mixed),
+        lambda: strategy.run(lambda x: get_replica_context().all_reduce(op, x), args=(mixed,)),
+        lambda: strategy.run(lambda x: get_replica_context().all_gather(x, axis=0), args=(mixed,)),
+    ):
+        with pytest.raises(errors.InvalidArgumentError, match=r"types: \[.float32., .int32"):
+            combine()

@@ -7,7 +7,9 @@ from typing import NamedTuple
 import pytest
 
 from clustersim.values import nest
+from clustersim.values.function import function
 from clustersim.values.per_replica import PerReplica, local_results, regroup, select_replica
+from clustersim.values.tensor import convert
 
 
 class Point(NamedTuple):
@@ -75,3 +77,48 @@ def test_per_replica_values_print_and_refuse_as_in_tensorflow():
         value + 1
     with pytest.raises(ValueError, match=r"strategy\.run"):
         value.__tensor__()
+
+
+def endless():
+    made = [1]
+    made.append(made)
+    return made
+
+
+def endless_dict():
+    made = {}
+    made["a"] = (made,)
+    return made
+
+
+@pytest.mark.parametrize("make", [endless, endless_dict])
+@pytest.mark.parametrize(
+    "use",
+    [
+        nest.flatten,
+        lambda one: nest.map_structure(str, one),
+        lambda one: nest.assert_same_structure(one, one),
+        lambda one: nest.map_structure(lambda a, b: a, one, one),
+        lambda one: regroup([one, one]),
+        lambda one: select_replica(0, one),
+        lambda one: function(lambda: one)(),
+    ],
+)
+def test_a_nest_that_contains_itself_is_refused(make, use):
+    with pytest.raises(ValueError, match="nested more than 100 deep, or contains itself"):
+        use(make())
+
+
+def test_a_list_that_contains_itself_is_no_tensor():
+    with pytest.raises(ValueError, match="or contains itself"):
+        convert(endless())
+
+
+def test_deep_nests_are_good():
+    deep = leaf = []
+    for _ in range(nest.DEEPEST - 1):
+        leaf.append([])
+        leaf = leaf[0]
+    leaf.append(7)
+    assert nest.flatten(deep) == [7]
+    assert nest.map_structure(str, deep) != deep
