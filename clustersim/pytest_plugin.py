@@ -11,7 +11,7 @@ from typing import Protocol
 
 import pytest
 
-from clustersim.cluster.sources import MOST_TASKS, parse_task, with_ports
+from clustersim.cluster.cluster_file import MOST_TASKS, parse_task, with_ports
 from clustersim.cluster.spec import EVALUATOR, JOBS, UNASSIGNED, ClusterSpec
 from clustersim.cluster.tf_config import VARIABLE, TFConfig
 from clustersim.errors import ClusterSimError

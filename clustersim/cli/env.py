@@ -10,8 +10,8 @@ from typing import Any
 import click
 
 from clustersim.cli import fail
+from clustersim.cluster.cluster_file import parse_task, spec_from_toml, with_ports
 from clustersim.cluster.dialects import DIALECTS
-from clustersim.cluster.sources import parse_task, spec_from_toml, with_ports
 from clustersim.cluster.spec import EVALUATOR, ClusterSpec
 from clustersim.cluster.tf_config import VARIABLE, TFConfig
 from clustersim.errors import ClusterSimError, UsageError

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from clustersim.cluster.sources import read_counts
+from clustersim.cluster.cluster_file import read_counts
 from clustersim.cluster.spec import ClusterSpec
 from clustersim.devices.request import parse_devices
 from clustersim.engines.base import RunSpec

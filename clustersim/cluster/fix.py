@@ -4,7 +4,7 @@ Fixing twice gives what fixing once gives; a value that needs no fix keeps its t
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -29,12 +29,17 @@ class Fixed:
     """What is still to be said of `text`."""
 
 
-def fix_tf_config(text: str) -> Fixed:
-    """Corrects what has one mechanical correction; nothing at all if the text itself has not."""
-    linted = lint_tf_config(text)
+def fix_tf_config(text: str, *, filled_in: Collection[int] = ()) -> Fixed:
+    """Corrects what has one mechanical correction; nothing at all if the text itself has not.
+
+    Args:
+        text: The value.
+        filled_in: Where markers begin that something fills in; then nothing is corrected.
+    """
+    linted = lint_tf_config(text, filled_in=filled_in)
     of_text = [one for one in linted.errors if one.rule in {"TFC001", "TFC003"}]
     fixable = [one for one in linted.findings if one.is_fixable]
-    if not fixable or not all(one.is_fixable for one in of_text):
+    if filled_in or not fixable or not all(one.is_fixable for one in of_text):
         return Fixed(text=text, done=(), left=linted.findings)
     value = linted.value
     for one in fixable:

@@ -11,7 +11,8 @@ from clustersim.cluster.scan import pointer_to
 from clustersim.cluster.spec import CHIEF, EVALUATOR, PS, WORKER, Address
 from clustersim.errors import Finding
 
-LOOPBACK = {"localhost", "127.0.0.1", "::1"}
+LOOPBACK = {"localhost", "127.0.0.1", "::1", "0.0.0.0"}  # noqa: S104  # a name, not bound
+"""Hosts that are each machine itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,31 +1,65 @@
-"""Where TF_CONFIGs are found: a value, a JSON file, a cluster.toml, a compose file, a pod manifest.
+"""Where TF_CONFIGs are found in files: by the file's name, or by what its text looks like.
 
-Reads files and gives texts; judges nothing.
+A value, a cluster.toml, a compose file, Kubernetes manifests, shell scripts, env files, Dockerfiles,
+Python programs, notebooks; and whatever `clustersim env` prints. Reads files and gives what they say;
+judges nothing.
 """
 
-import tomllib
-from collections.abc import Iterator
-from dataclasses import dataclass
+import json
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
-from clustersim.cluster.spec import UNASSIGNED, ClusterSpec, Task
+from clustersim.cluster.cluster_file import spec_from_toml
+from clustersim.cluster.compose_services import is_compose, services_of
+from clustersim.cluster.found import Found, Source
+from clustersim.cluster.kubernetes import Document, is_manifest, pods_of
+from clustersim.cluster.lint import MAX_TEXT
+from clustersim.cluster.origin import find, whole
+from clustersim.cluster.python_text import program
+from clustersim.cluster.shell_text import dockerfile, dotenv, heredocs, script
+from clustersim.cluster.spec import ClusterSpec
 from clustersim.cluster.tf_config import VARIABLE, TFConfig
+from clustersim.cluster.yaml_nodes import Node, documents
 from clustersim.errors import UsageError
 
-MOST_TASKS = 10_000
-"""More of one job is a slip of the finger, and would take the memory of a list that long."""
+_SUFFIXES: Mapping[str, str] = MappingProxyType({
+    ".toml": "toml", ".yml": "yaml", ".yaml": "yaml", ".py": "python", ".ipynb": "notebook",
+    ".sh": "shell", ".bash": "shell", ".zsh": "shell", ".ksh": "shell", ".sbatch": "shell",
+    ".slurm": "shell", ".pbs": "shell", ".ps1": "shell", ".bat": "shell", ".cmd": "shell",
+    ".env": "dotenv", ".dockerfile": "dockerfile",
+})  # fmt: skip
 
-FIRST_PORT = 41001
-"""Where ports begin that are counted on, so that every call gives the same ones."""
+_NAMES = re.compile(
+    r"(?P<dockerfile>(Docker|Container)file([.-].*)?)|(?P<dotenv>\.env([.-].*)?)", re.IGNORECASE
+)
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
-    """One TF_CONFIG, and where it was found."""
-
-    name: str
-    text: str
+_LOOKS: tuple[tuple[str, re.Pattern[str]], ...] = (
+    ("shell", re.compile(r"#!.*\b(ba|z|k|da)?sh\b")),
+    ("python", re.compile(r"#!.*\bpython")),
+    ("value", re.compile(r"\s*\ufeff?['\"]?[\[{]")),
+    ("python", re.compile(rf"^[^#\n]*(environ\b.*{VARIABLE}|setenv\(.*{VARIABLE})", re.MULTILINE)),
+    (
+        "dotenv",
+        re.compile(rf"^[ \t]*{VARIABLE}=\{{.*\}}[ \t]*$", re.MULTILINE),
+    ),
+    (
+        "yaml",
+        re.compile(
+            rf"^(apiVersion|kind|services|version|x-[\w-]+)[ ]*:|^[ \t]*(- )?{VARIABLE}: ",
+            re.MULTILINE,
+        ),
+    ),
+    ("dockerfile", re.compile(r"^FROM[ \t]+\S+", re.MULTILINE)),
+    (
+        "shell",
+        re.compile(rf"\b{VARIABLE}=|\b{VARIABLE} ['\"]|<<-?[ \t]*['\"]?\w+|\$env:{VARIABLE}"),
+    ),
+)
 
 
 def from_file(path: Path) -> list[Source]:
@@ -34,138 +68,212 @@ def from_file(path: Path) -> list[Source]:
     Raises:
         UsageError: The file cannot be read, or has none.
     """
+    return from_files([str(path)]).sources
+
+
+def from_files(names: Sequence[str]) -> Found:
+    """Returns what files say together; `-` is standard input.
+
+    Raises:
+        UsageError: A file cannot be read; or one says nothing that can be looked at.
+    """
+    found = Found()
+    objects: list[Document] = []
+    for name in names:
+        text = sys.stdin.read() if name == "-" else _read(Path(name))
+        one = _Reading(name, objects).of(text, kind_of(name, text))
+        before = sum(document.file == name for document in objects)
+        if not (one.sources or one.unread or before):
+            raise UsageError(f"{name} sets {VARIABLE} nowhere. Name the right file.")
+        found.add([one])
+    pods = pods_of(objects)
+    found.add([pods])
+    silent = [name for name in names if _is_silent(name, found, objects)]
+    if silent and not found.sources and not found.unread:
+        raise UsageError(f"{silent[0]} sets {VARIABLE} nowhere. Name the right file.")
+    return found
+
+
+def _is_silent(name: str, found: Found, objects: Sequence[Document]) -> bool:
+    said = {one.file for one in found.sources} | {one.file for one in found.unread}
+    return name not in said and any(one.file == name for one in objects)
+
+
+def _read(path: Path) -> str:
     try:
-        data = path.read_bytes()
+        return path.read_bytes().decode(errors="replace")
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}. Check the path.") from None
-    text = data.decode(errors="replace")
-    if path.suffix == ".toml":
-        return from_spec(spec_from_toml(path, text), str(path))
-    if path.suffix in {".yml", ".yaml"}:
-        return _from_yaml(path, text)
-    return [Source(name=str(path), text=text)]
+
+
+def kind_of(name: str, text: str) -> str:
+    """Returns how a file is to be read: by its name where that says it, else by its text."""
+    path = Path(name)
+    if len(text) > MAX_TEXT:
+        return "value"  # too large for one, and said to be
+    kind = _SUFFIXES.get(path.suffix.lower())
+    named = _NAMES.fullmatch(path.name)
+    if named:
+        return "dockerfile" if named["dockerfile"] else "dotenv"
+    if kind:
+        return kind
+    if path.suffix.lower() == ".json" and not re.search(
+        r'"(apiVersion|services)"\s*:', text[:5000]
+    ):
+        return "value"
+    if re.match(r"\s*\{", text) and re.search(
+        r'^\s*"(apiVersion|services)"\s*:', text, re.MULTILINE
+    ):
+        return "yaml"  # JSON is YAML, too
+    return next((look for look, pattern in _LOOKS if pattern.search(text) and (
+        look != "value" or pattern.match(text))), "value")  # fmt: skip
+
+
+class _Reading:
+    """Reads one file, by its kind; objects of Kubernetes are kept until all files are read."""
+
+    def __init__(self, file: str, objects: list[Document]) -> None:
+        self.file = file
+        self.objects = objects
+
+    def of(self, text: str, kind: str) -> Found:
+        """Returns what a text says."""
+        readers: dict[str, Callable[[str], Found]] = {
+            "toml": self._toml,
+            "yaml": self._yaml,
+            "python": lambda one: program(self.file, one),
+            "notebook": self._notebook,
+            "dotenv": lambda one: dotenv(self.file, one),
+            "dockerfile": lambda one: dockerfile(self.file, one),
+            "shell": self._shell,
+            "value": self._value,
+        }
+        return readers[kind](text)
+
+    def _toml(self, text: str) -> Found:
+        spec = spec_from_toml(Path(self.file), text)
+        return Found(sources=from_spec(spec, self.file))
+
+    def _value(self, text: str) -> Found:
+        spans = _objects(text)
+        if len(spans) < 2:
+            return Found(sources=[Source(file=self.file, text=text, origin=whole(text))])
+        return Found(
+            sources=[
+                Source(file=self.file, text=text[a:b], origin=find(text, a, b, text[a:b]))
+                for a, b in spans
+            ]
+        )
+
+    def _shell(self, text: str) -> Found:
+        found = script(self.file, text)
+        for one in heredocs(text):
+            if VARIABLE not in one.text or VARIABLE in one.target:
+                continue
+            try:
+                inner = _Reading(self.file, self.objects).of(one.text, kind_of("", one.text))
+            except UsageError:
+                continue  # a part of a document, or of another language
+            for source in inner.sources:
+                origin = source.origin and source.origin.within(one.origin)
+                at = () if origin is None else origin.offsets
+                filled = frozenset(i for i, offset in enumerate(at) if offset in one.filled_in)
+                filled = filled | source.filled_in if one.filled_in else source.filled_in
+                found.sources.append(replace(source, origin=origin, filled_in=filled))
+            found.unread += [_moved(unread, one.origin, one.text) for unread in inner.unread]
+        return found
+
+    def _notebook(self, text: str) -> Found:
+        try:
+            cells = json.loads(text)["cells"]
+            codes = ["".join(one["source"]) for one in cells if one["cell_type"] == "code"]
+        except (ValueError, KeyError, TypeError):
+            raise UsageError(f"{self.file} is no notebook. Correct it there.") from None
+        code = "\n".join("\n".join(_magic(line) for line in one.splitlines()) for one in codes)
+        found = program(self.file, code)
+        found.sources = [replace(one, origin=None, place="a code cell") for one in found.sources]
+        return found
+
+    def _yaml(self, text: str) -> Found:
+        found = Found()
+        for document in documents(self.file, text):
+            if is_compose(document):
+                found.add([services_of(self.file, document)])
+            elif is_manifest(document):
+                own = Document(self.file, document)
+                self.objects.append(own)
+                if own.kind not in _WITH_PODS:
+                    found.sources += self._anywhere(document, own.place, set())
+            else:
+                found.sources += self._anywhere(document, "", set())
+        return found
+
+    def _anywhere(self, node: Node, where: str, seen: set[int]) -> Iterator[Source]:
+        """Yields every TF_CONFIG below a node of a form that nobody knows: CI files, charts, ..."""
+        if id(node.raw) in seen:  # an anchor may hold itself
+            return
+        seen.add(id(node.raw))
+        members = node.members()
+        value = members.get("value")
+        if value is not None and node.text_at("name") == VARIABLE and value.text is not None:
+            yield Source(
+                file=self.file, text=value.text, place=where, origin=value.origin(value.text)
+            )
+        for key, one in members.items():
+            inner = f"{where}.{key}" if where else key
+            if key == VARIABLE and one.text is not None:
+                yield Source(
+                    file=self.file, text=one.text, place=where, origin=one.origin(one.text)
+                )
+            else:
+                yield from self._anywhere(one, inner, seen)
+        for one in node.items():
+            text = one.text or ""
+            if text.startswith(f"{VARIABLE}="):
+                value_text = text.partition("=")[2]
+                yield Source(
+                    file=self.file, text=value_text, place=where, origin=one.origin(value_text)
+                )
+            else:
+                yield from self._anywhere(one, where, seen)
+
+
+_WITH_PODS = {"Pod", "StatefulSet", "Deployment", "ReplicaSet", "DaemonSet", "Job", "CronJob",
+              "JobSet", "ReplicationController", "List", "ConfigMap", "Secret", "Service"}  # fmt: skip
+
+
+def _moved(unread: Any, origin: Any, text: str) -> Any:
+    line, _ = origin.line_and_column(text, unread.line, 1)
+    return replace(unread, line=line)
+
+
+def _magic(line: str) -> str:
+    """Returns a line of a notebook as Python; `%env` is what sets a variable there."""
+    match = re.match(rf"\s*%(?:set_)?env\s+{VARIABLE}[= ]\s*(.*)", line)
+    if match:
+        return f"import os; os.environ[{VARIABLE!r}] = {match[1]!r}"
+    return "" if line.lstrip()[:1] in {"%", "!", "?"} else line
+
+
+def _objects(text: str) -> list[tuple[int, int]]:
+    """Returns where the TF_CONFIGs stand that follow each other in a text; none if it is otherwise."""
+    spans, at, decoder = [], 0, json.JSONDecoder()
+    while text[at:].strip():
+        at += len(text[at:]) - len(text[at:].lstrip())
+        try:
+            value, end = decoder.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            return []
+        if not isinstance(value, dict) or not {"cluster", "task"} & set(value):
+            return []
+        spans.append((at, end))
+        at = end
+    return spans
 
 
 def from_spec(spec: ClusterSpec, name: str) -> list[Source]:
     """Returns one TF_CONFIG for each task."""
     return [
-        Source(name=f"{name}#{task}", text=TFConfig(cluster=spec, task=task).to_json())
+        Source(file=name, place=str(task), text=TFConfig(cluster=spec, task=task).to_json())
         for task in spec.tasks()
     ]
-
-
-def spec_from_toml(path: Path, text: str) -> ClusterSpec:
-    """Returns the cluster of a cluster.toml, or of [tool.clustersim] in a pyproject.toml.
-
-    The table `cluster` gives each job a count, or a list of addresses.
-
-    Raises:
-        UsageError: It is no TOML, or has no such table.
-    """
-    return with_ports(_unplaced(path, text))
-
-
-def read_counts(path: Path) -> ClusterSpec:
-    """Returns the cluster of a cluster.toml, without addresses where it gives counts.
-
-    Raises:
-        UsageError: The file cannot be read, is no TOML, or has no table [cluster].
-    """
-    try:
-        text = path.read_text(errors="replace")
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}. Check the path.") from None
-    return _unplaced(path, text)
-
-
-def _unplaced(path: Path, text: str) -> ClusterSpec:
-    try:
-        value = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"{path} is not TOML: {error}. Correct it there.") from None
-    value = value.get("tool", {}).get("clustersim", value)
-    cluster = value.get("cluster")
-    if not isinstance(cluster, dict) or not cluster:
-        raise UsageError(f"{path} has no table [cluster]. Write [cluster], then worker = 2.")
-    for job, tasks in cluster.items():
-        if not _is_count(tasks) and not isinstance(tasks, list | dict):
-            raise UsageError(
-                f"{path}: {job} is {tasks!r}. Give a count from 0 to {MOST_TASKS}, or a list of"
-                " addresses."
-            )
-    jobs = {
-        job: [UNASSIGNED] * tasks if isinstance(tasks, int) else tasks
-        for job, tasks in cluster.items()
-    }
-    try:
-        return ClusterSpec(jobs)
-    except (TypeError, ValueError) as error:
-        raise UsageError(
-            f"{path}: {error}. Give each job a count or a list of addresses."
-        ) from None
-
-
-def _is_count(tasks: object) -> bool:
-    return type(tasks) is int and 0 <= tasks <= MOST_TASKS
-
-
-def with_ports(spec: ClusterSpec, first_port: int = FIRST_PORT) -> ClusterSpec:
-    """Returns the cluster with consecutive ports where none was chosen."""
-    free = [t for t in spec.tasks() if spec.task_address(t.type, t.index) == UNASSIGNED]
-    return spec.with_addresses({t: f"localhost:{first_port + i}" for i, t in enumerate(free)})
-
-
-def parse_task(text: str, spec: ClusterSpec) -> Task:
-    """Returns the task that `text` names.
-
-    Raises:
-        UsageError: It names none of this cluster.
-    """
-    known = ", ".join(map(str, spec.tasks()))
-    try:
-        task = Task.parse(text)
-    except ValueError as error:
-        raise UsageError(str(error), code="CSE104") from None
-    if task not in spec.tasks():
-        raise UsageError(f"{text} is not in this cluster, which has {known}.", code="CSE104")
-    return task
-
-
-def _from_yaml(path: Path, text: str) -> list[Source]:
-    try:
-        import yaml  # an extra
-    except ImportError:
-        raise UsageError(
-            f"Reading {path} needs PyYAML. Install clustersim[k8s], or give the value itself."
-        ) from None
-    try:
-        documents = list(yaml.safe_load_all(text))
-    except yaml.YAMLError as error:
-        raise UsageError(f"{path} is not YAML: {error}. Correct it there.") from None
-    found = [
-        Source(name=f"{path}#{where}", text=value)
-        for document in documents
-        for where, value in _walk(document, "")
-    ]
-    if not found:
-        raise UsageError(f"{path} sets {VARIABLE} nowhere. Name the right file.")
-    return found
-
-
-def _walk(node: Any, where: str) -> Iterator[tuple[str, str]]:
-    """Yields every TF_CONFIG below a node: compose's map or list, or a manifest's env entry."""
-    if isinstance(node, dict):
-        if node.get("name") == VARIABLE and isinstance(node.get("value"), str):
-            yield where, node["value"]
-        for key, value in node.items():
-            if key == VARIABLE and isinstance(value, str):
-                yield where.removesuffix(".environment"), value
-            else:
-                name = f"{where}.{key}" if where else str(key)
-                yield from _walk(value, name.removeprefix("services."))
-    elif isinstance(node, list):
-        for number, value in enumerate(node):
-            if isinstance(value, str) and value.startswith(f"{VARIABLE}="):
-                yield where.removesuffix(".environment"), value.partition("=")[2]
-            else:
-                yield from _walk(value, f"{where}[{number}]")
