@@ -81,7 +81,10 @@ def _found(value: str | None, files: Sequence[str]) -> Found:
 
 
 def _rows(found: Found, options: Mapping[str, Any]) -> list[Row]:
-    """Returns all that is to be said: errors, warnings, notes, each in the order of the files."""
+    """Returns all that is to be said: errors, warnings, notes.
+
+    Each in the order of the files and their lines, and what does not fit together at their end.
+    """
     by_name: dict[str, Source] = {}
     for source in found.sources:
         name, number = source.name, 2
@@ -105,7 +108,14 @@ def _rows(found: Found, options: Mapping[str, Any]) -> list[Row]:
         where = Where(file=unread.file, line=unread.line, column=1, place=unread.place)
         rows.append(Row(finding=make(rule, unread.what, unread.fix), where=(where,)))
     rows += _between(by_name, linted, found)
-    return sorted(_once(rows), key=lambda row: row.finding.severity.rank)
+    files = [one.file for one in found.sources] + [one.file for one in found.unread]
+
+    def rank(row: Row) -> tuple[int, bool, int, int, int]:
+        first = row.where[0]
+        at = (files.index(first.file), first.line, first.column)
+        return (row.finding.severity.rank, row.is_between, *at)
+
+    return sorted(_once(rows), key=rank)
 
 
 def _between(
